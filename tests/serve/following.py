@@ -41,7 +41,7 @@ def ask(process: subprocess.Popen[bytes], data: bytes) -> dict[str, Any]:
 
 
 def answers(follower: Follower, *lines: bytes) -> list[dict[str, Any]]:
-    return [orjson.loads(answer) for answer in follower.answer(list(lines))]
+    return [orjson.loads(answer) for answer in follower.process(list(lines))]
 
 
 def stored(folder: Path, name: str) -> tuple[ModelState, Recovery]:

@@ -179,7 +179,7 @@ def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
         for coverage in (None, "0.9", 1.0, True):
             with pytest.raises(ParameterError, match="above 0 and below 1"):
                 remote.predict_interval_one({"f0": 1.0}, coverage)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="is there already, and a arowregressor, which is for regression"):
+    with pytest.raises(ParameterError, match="exists already, and is a arowregressor, which is for regression"):
         RemoteClassifier(shared.url, name, method="arow")
     with pytest.raises(ParameterError, match="'nb3' is not for regression"):
         RemoteRegressor(shared.url, f"c{next(_numbers)}", method="nb3")

@@ -19,10 +19,10 @@ from varifold import AROW
 from varifold.errors import OutOfMemoryError
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.database import Database
-from varifold.serve.core.errors import BusyError, ConflictError, DiskError, RefusedError, StoppedError
+from varifold.serve.core.errors import BusyError, ConflictError, DiskError, RejectedError, StoppedError
 from varifold.serve.core.models import Model, Models, Policy
 from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.http.messages import refusal
+from varifold.serve.http.messages import error_response
 
 METHODS = ["arow", "auto", "orf3v", "ovfm"]
 
@@ -73,7 +73,7 @@ async def mixed_work(models: Models, model: Model) -> None:
         kept = await send(model, {"x": instance(i)["x"], "keep": True, "id": f"k{i}"})
         if i % 2:
             await send(model, {"id": kept["id"], "y": "up"})
-        with pytest.raises(RefusedError):
+        with pytest.raises(RejectedError):
             await send(model, {"x": {"a": "b", "a=b": 1.0}, "y": "up"})
         await send_rows(model, [instance(1000 + i), {"x": instance(i)["x"], "keep": True}, {"id": "nobody", "y": "up"}])
 
@@ -179,7 +179,7 @@ def test_a_rejected_change_leaves_the_state_and_is_not_stored(tmp_path: Path) ->
     async def work(models: Models, model: Model) -> None:
         await send(model, {"x": {"valve": "open"}, "y": "up"})
         before = learners.digest(model.state.learner)
-        with pytest.raises(RefusedError, match="valve=open"):
+        with pytest.raises(RejectedError, match="valve=open"):
             await send(model, {"x": {"valve=open": 1.0}, "y": "up"})
         assert learners.digest(model.state.learner) == before
 
@@ -198,7 +198,7 @@ def test_a_learn_that_is_rejected_for_lack_of_memory_is_not_learned_after_a_rest
         with monkeypatch.context() as patch:
             patch.setattr(AROW, "learn_one", fail)
             for _ in range(2):
-                with pytest.raises(RefusedError, match="was not learned"):
+                with pytest.raises(RejectedError, match="was not learned"):
                     await send(model, instance(1))
             (answer,) = await send_rows(model, [instance(2)])
             assert answer["status"] == 422
@@ -213,7 +213,7 @@ def test_a_label_that_is_rejected_leaves_the_instance_waiting(tmp_path: Path) ->
     async def work(models: Models, model: Model) -> None:
         kept = await send(model, {"x": {"a": "b"}, "keep": True})
         await send(model, {"x": {"a=b": 1.0}, "y": "up"})
-        with pytest.raises(RefusedError, match="'a=b'"):
+        with pytest.raises(RejectedError, match="'a=b'"):
             await send(model, {"id": kept["id"], "y": "up"})
         assert (len(model.state.waiting), model.state.seq) == (1, 2)
 
@@ -391,7 +391,7 @@ def test_restore_replaces_the_learner_durably(tmp_path: Path) -> None:
     async def work(models: Models, model: Model) -> None:
         await mixed_work(models, model)
         await asyncio.gather(send(model, instance(1)), send(model, learners.to_bytes(other)), send(model, instance(3)))
-        with pytest.raises(RefusedError):
+        with pytest.raises(RejectedError):
             await send(model, b"no model file")
 
     state = run(tmp_path, work)
@@ -430,7 +430,7 @@ def test_too_many_pending_changes_are_rejected_with_a_time_to_wait(
         accepted = [send_now(model, instance(i)) for i in range(2)]
         with pytest.raises(BusyError, match="2 changes wait for the disk") as error:
             send_now(model, instance(2))
-        response = refusal(error.value, error.value.status)
+        response = error_response(error.value, error.value.status)
         assert (response.status, dict(response.headers)[b"retry-after"]) == (429, b"1")
         await asyncio.gather(*accepted)
         await send_now(model, instance(2))
@@ -451,17 +451,17 @@ def test_other_ways_to_sync_recover_as_well(tmp_path: Path, fsync: str) -> None:
 
 def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
     number = learners.make("arowregressor", {"coverages": [0.5, 0.9]})
-    assert learners.answer(number, {"a": 1.0})["intervals"] == {"0.5": [None, None], "0.9": [None, None]}
+    assert learners.predict(number, {"a": 1.0})["intervals"] == {"0.5": [None, None], "0.9": [None, None]}
     for step in range(50):
         number.learn_one({"a": float(step % 5)}, float(step % 7))
-    found = learners.answer(number, {"a": 1.0})
+    found = learners.predict(number, {"a": 1.0})
     assert found["intervals"]["0.9"] == list(number.predict_interval_one({"a": 1.0}))
     label = learners.make("arow", {"coverages": [0.9]})
     for step in range(50):
         label.learn_one({"a": float(step % 5)}, ("low", "high")[step % 5 > 2])
-    found = learners.answer(label, {"a": 4.0})
+    found = learners.predict(label, {"a": 4.0})
     assert set(found["sets"]["0.9"]) == label.predict_set_one({"a": 4.0})
-    assert "sets" not in learners.answer(learners.make("arow", {}), {"a": 4.0})
+    assert "sets" not in learners.predict(learners.make("arow", {}), {"a": 4.0})
 
 
 def test_events_go_on_after_a_restart(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_every_line_is_answered_at_once_and_learned() -> None:
     _, errors = process.communicate()
     assert process.returncode == 0
     assert b"52 lines, 50 learned in all" in errors
-    assert b"1 refused" in errors
+    assert b"1 rejected" in errors
 
 
 def test_labels_that_come_later() -> None:
@@ -45,7 +45,7 @@ def test_labels_that_come_later() -> None:
     assert ask(process, b'{"n": "a", "state": "up"}\n') == {"seq": 2, "id": "a"}
     assert ask(process, b'{"n": "a", "state": "up"}\n') == {"seq": 1, "duplicate": True, "id": "a"}
     _, errors = process.communicate()
-    assert b"refused" not in errors
+    assert b"rejected" not in errors
     assert b"1 learned in all, 0 wait" in errors
 
 
@@ -58,10 +58,10 @@ def test_a_label_line_that_comes_again_after_a_restart(tmp_path: Path) -> None:
     ]
     for start in range(2):
         follower = Follower.open(tmp_path / "s", "m", AROW(), Fields("state", "n"), Limits())
-        found = [orjson.loads(answer) for answer in follower.answer(sent)]
+        found = [orjson.loads(answer) for answer in follower.process(sent)]
         assert ["duplicate" in answer for answer in found] == [[False, False, False, True], [True] * 4][start]
         assert [answer["id"] for answer in found] == [1, 1, 2, 2]
-        assert (follower.refused, follower.state.learner.steps) == (0, 2)
+        assert (follower.rejected, follower.state.learner.steps) == (0, 2)
         follower.close()
 
 
@@ -77,14 +77,14 @@ def test_every_refusal_has_its_line_and_the_words_of_follow() -> None:
         (b'{"n": 1.5, "state": "up"}', "the id in field 'n' is '1.5'"),
         (b'{"n": 5, "state": "up"}', "no instance with the id '5' waits"),
     ]
-    found = [orjson.loads(answer) for answer in follower.answer([line for line, _ in sent])]
+    found = [orjson.loads(answer) for answer in follower.process([line for line, _ in sent])]
     assert [answer["line"] for answer in found] == list(range(1, 9))
     for answer, (_, text) in zip(found, sent, strict=True):
         assert text in answer["error"].replace("id 5 ", "id '5' "), answer
         assert not answer.keys() & {"status", "seq", "label"}
         assert "body" not in answer["error"]
         assert '"x"' not in answer["error"]
-    assert (follower.refused, found[-1]["id"]) == (8, 5)
+    assert (follower.rejected, found[-1]["id"]) == (8, 5)
 
 
 @pytest.mark.parametrize("huge", [False, True])
@@ -118,7 +118,7 @@ def test_answers_under_a_key_name_it() -> None:
         b'{"devise": "a", "f": 2, "state": "up"}',
         b'{"device": "b", "f": 2}',
     ]
-    found = [orjson.loads(answer) for answer in follower.answer(sent)]
+    found = [orjson.loads(answer) for answer in follower.process(sent)]
     assert [answer.get("key") for answer in found] == ["a", "a", "b", None, None, "b"]
     assert found[1] == {"seq": 2, "id": 1, "key": "a"}
     assert "no instance with the id" in found[2]["error"]  # a line with id, key and target is the label of another
@@ -129,8 +129,8 @@ def test_answers_under_a_key_name_it() -> None:
 
 def test_labels_that_json_names_alike() -> None:
     follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
-    follower.answer([b'{"f": 1, "state": true}', b'{"f": 2, "state": "true"}'])
-    pairs = orjson.loads(follower.answer([b'{"f": 1}'])[0])["probabilities"]
+    follower.process([b'{"f": 1, "state": true}', b'{"f": 2, "state": "true"}'])
+    pairs = orjson.loads(follower.process([b'{"f": 1}'])[0])["probabilities"]
     assert [label for label, _ in pairs] == [True, "true"]
 
 
@@ -139,12 +139,12 @@ def test_a_label_that_comes_with_the_features_again(together: bool) -> None:
     lines = [b'{"n": 1, "f": 2}\n', b'{"n": 1, "f": 2, "state": "up"}\n']
     follower = Follower.open(None, "m", AROW(), Fields("state", "n"), Limits())
     groups = [lines] if together else [[line] for line in lines]
-    found = [orjson.loads(answer) for group in groups for answer in follower.answer(group)]
+    found = [orjson.loads(answer) for group in groups for answer in follower.process(group)]
     assert [answer["seq"] for answer in found] == [1, 2]
     assert "duplicate" not in found[1]
     assert "label" in found[1]
     assert (follower.state.learner.steps, len(follower.state.waiting)) == (1, 0)
-    assert orjson.loads(follower.answer(lines[1:])[0]) == {"seq": 1, "duplicate": True, "id": 1}
+    assert orjson.loads(follower.process(lines[1:])[0]) == {"seq": 1, "duplicate": True, "id": 1}
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
@@ -219,7 +219,7 @@ def test_nothing_is_stored_of_a_group_that_was_interrupted(tmp_path: Path, monke
     with monkeypatch.context() as patch:
         patch.setattr(ModelState, "_learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            follower.answer([line(i) for i in range(4)])
+            follower.process([line(i) for i in range(4)])
         follower.close()
     assert stored(tmp_path, "m")[0].learner.steps == 0
 
@@ -227,13 +227,13 @@ def test_nothing_is_stored_of_a_group_that_was_interrupted(tmp_path: Path, monke
 def test_numbers_are_followed_by_a_regressor() -> None:
     follower = Follower.open(None, "m", AROWRegressor(), Fields("price", "id"), Limits())
     rows = [orjson.dumps({"size": i % 7, "price": 10.0 * (i % 7)}) for i in range(80)]
-    assert all("error" not in orjson.loads(answer) for answer in follower.answer(rows))
-    (waits,) = follower.answer([orjson.dumps({"size": 3, "id": "late"})])
+    assert all("error" not in orjson.loads(answer) for answer in follower.process(rows))
+    (waits,) = follower.process([orjson.dumps({"size": 3, "id": "late"})])
     assert abs(orjson.loads(waits)["label"] - 30.0) < 5.0
     steps = follower.state.learner.steps
-    follower.answer([orjson.dumps({"id": "late", "price": 30.0})])
+    follower.process([orjson.dumps({"id": "late", "price": 30.0})])
     assert follower.state.learner.steps == steps + 1
-    (refused,) = follower.answer([orjson.dumps({"size": 3, "price": "dear"})])
+    (refused,) = follower.process([orjson.dumps({"size": 3, "price": "dear"})])
     assert "finite numbers" in orjson.loads(refused)["error"]
 
 
@@ -320,11 +320,11 @@ def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) 
     groups = [lines[k : k + size] for k in range(0, 200, size)]
     stopped = follower(AROWRegressor)
     with pytest.raises(DataError, match=r"different labels among the first .*--target-type class"):
-        list(map(stopped.answer, groups))
+        list(map(stopped.process, groups))
     assert stopped.state.learner.steps <= 50
     given = follower(None)  # --target-type class
     for group in groups:
-        given.answer(group)
+        given.process(group)
     assert given.state.learner.steps == 200
 
 

@@ -197,7 +197,7 @@ def test_hostile_lines_are_answered_one_by_one_and_replayed_to_the_bit(tmp_path:
     follower = Follower.open(tmp_path, "m", make(), how, Limits(waiting=50))
     for _ in range(60):
         lines = [hostile(rng) for _ in range(rng.randrange(1, 40))]
-        assert len(follower.answer(lines)) == len(lines)
+        assert len(follower.process(lines)) == len(lines)
     assert follower.state.learner.steps > 0
     assert follower.database is not None
     follower.database.close()  # as a crash leaves it

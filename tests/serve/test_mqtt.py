@@ -60,7 +60,7 @@ def broker(running: Broker) -> int:
 
 
 def options(port: int) -> list[str]:
-    topics = ["--readings", "plant/+/reading", "--labels", "plant/+/label", "--answers", "plant/{key}/answer"]
+    topics = ["--readings", "plant/+/reading", "--labels", "plant/+/label", "--predictions", "plant/{key}/prediction"]
     return ["--mqtt", f"127.0.0.1:{port}", *topics, "--mqtt-method", "arow"]
 
 
@@ -77,7 +77,7 @@ def test_readings_are_answered_and_learned_when_labels_come(make_server: Callabl
     async def main() -> list[dict[str, Any]]:
         found = []
         async with aiomqtt.Client("127.0.0.1", broker) as client:
-            await client.subscribe("plant/+/answer", qos=1)
+            await client.subscribe("plant/+/prediction", qos=1)
             answers = _answers(client)
             for i in range(12):
                 for key, label in (("a", "up"), ("b", "down")):
@@ -92,7 +92,7 @@ def test_readings_are_answered_and_learned_when_labels_come(make_server: Callabl
         return found
 
     found = asyncio.run(main())
-    assert found[-1]["topic"] == "plant/a/answer"
+    assert found[-1]["topic"] == "plant/a/prediction"
     assert (found[-1]["label"], found[-1]["id"]) == ("up", "last")
     assert found[-2]["label"] == "down"
     with server.client() as client:
@@ -132,7 +132,7 @@ def test_a_broker_that_comes_later(make_server: Callable[..., Server], tmp_path:
 
 async def _ask(port: int, given: int) -> dict[str, Any]:
     async with aiomqtt.Client("127.0.0.1", port) as client:
-        await client.subscribe("plant/+/answer", qos=1)
+        await client.subscribe("plant/+/prediction", qos=1)
         await client.publish("plant/a/reading", orjson.dumps({"load": 1.0, "id": given}), qos=1)
         return await asyncio.wait_for(anext(_answers(client)), 10)
 
@@ -175,7 +175,7 @@ def test_a_bridge_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest
 def test_topics() -> None:
     assert key_in("plant/+/reading", "plant/a.b/reading") == "a.b"
     assert key_in("plant/reading", "plant/reading") is None
-    for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "answers": "b/{key}"}):
+    for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "predictions": "b/{key}"}):
         with pytest.raises(ParameterError):
             Topics("localhost:1883", **wrong)
     with pytest.raises(ParameterError, match="HOST:PORT"):
@@ -194,7 +194,7 @@ def test_no_message_ends_the_server(make_server: Callable[..., Server], broker: 
 
     async def main() -> list[dict[str, Any]]:
         async with aiomqtt.Client("127.0.0.1", broker) as client:
-            await client.subscribe("plant/+/answer", qos=1)
+            await client.subscribe("plant/+/prediction", qos=1)
             for kind in ("reading", "label"):
                 for message in messages:
                     await client.publish(f"plant/a/{kind}", message, qos=1)

@@ -126,7 +126,7 @@ def test_an_answer_of_any_type_of_label_is_in_the_snapshot(tmp_path: Path, label
     assert recovery.replayed == 0
     kept = state.waiting.get(1)
     assert kept is not None
-    assert (kept.answer, type(kept.answer)) == (label, type(label))
+    assert (kept.prediction, type(kept.prediction)) == (label, type(label))
 
 
 def test_an_answer_before_any_label_is_stored(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_an_answer_before_any_label_is_stored(tmp_path: Path) -> None:
     run(tmp_path, work)
     kept = reopened(tmp_path)[0].waiting.get(1)
     assert kept is not None
-    assert kept.answer is None
+    assert kept.prediction is None
 
 
 @pytest.mark.parametrize("fsync", ["group", "always"])

@@ -80,12 +80,12 @@ def run(args: argparse.Namespace) -> int:
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
     stop = _Stop()
-    before = {number: signal.signal(number, stop.asked) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, stop.handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         for lines in groups_of_lines(sys.stdin.fileno()):
             with stop.later():
-                answers = follower.answer(lines)
-            sys.stdout.buffer.write(b"".join(answer + b"\n" for answer in answers))
+                output = follower.process(lines)
+            sys.stdout.buffer.write(b"".join(line + b"\n" for line in output))
             sys.stdout.buffer.flush()
             stop.check()
     except KeyboardInterrupt:
@@ -173,7 +173,7 @@ class _Stop:
         self._came = False
         self._learning = False
 
-    def asked(self, number: int, frame: object) -> None:
+    def handle(self, number: int, frame: object) -> None:
         """Handle the signal."""
         self._came = True
         if not self._learning:
@@ -198,15 +198,15 @@ def _say(follower: Any) -> None:
     """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
-    scored = f", error {error.usual:.3g} over {error.scored:,} answers" if error.scored else ""
-    refused = f", {follower.refused:,} refused" if follower.refused else ""
+    scored = f", error {error.usual:.3g} over {error.scored:,} predictions" if error.scored else ""
+    rejected = f", {follower.rejected:,} rejected" if follower.rejected else ""
     print(
         f"varifold: {follower.lines:,} lines, {state.learner.steps:,} learned in all, {len(state.waiting):,} wait for "
-        f"a label{scored}{refused}",
+        f"a label{scored}{rejected}",
         file=sys.stderr,
     )
     say_if_numbers(getattr(state.learner, "classes", []), state.learned)
-    if follower.lines > follower.refused and not follower.labelled:
+    if follower.lines > follower.rejected and not follower.labelled:
         target = follower.how.target
         close = nearest(target, follower.fields)
         print(f"varifold: no line had the target {target!r}: nothing was learned{close}", file=sys.stderr)

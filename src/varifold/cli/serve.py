@@ -67,8 +67,8 @@ def _add_alerts(parser: argparse.ArgumentParser) -> None:
         type=_bounds,
         default=(None, {}),
         metavar="E|MODEL=E,...",
-        help="alert when the recent error exceeds it: one share of wrong answers for all classifiers, or an error by "
-        "model, of regressors the mean absolute one (such as 0.3 or 0.3,price=20)",
+        help="alert when the recent error exceeds it: a share of wrong predictions for all classifiers, or a bound by "
+        "model, for regressors of the mean absolute error (such as 0.3 or 0.3,price=20)",
     )
     group.add_argument("--alert-webhook", metavar="URL", help="alerts are posted there as JSON")
     group.add_argument(
@@ -100,7 +100,7 @@ def _add_mqtt(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--mqtt", metavar="HOST:PORT", help="broker to take readings from")
     group.add_argument("--readings", metavar="TOPIC", help="such as plant/+/reading; + is the key of one learner each")
     group.add_argument("--labels", metavar="TOPIC", help='such as plant/+/label; payload {"id": ..., "y": ...}')
-    group.add_argument("--answers", metavar="TOPIC", help="such as plant/{key}/answer")
+    group.add_argument("--predictions", metavar="TOPIC", help="such as plant/{key}/prediction")
     group.add_argument("--mqtt-model", default="mqtt", metavar="NAME", help="the model that is fed (default mqtt)")
     group.add_argument("--mqtt-method", default="auto", metavar="METHOD", help="its method if it is new (default auto)")
     group.add_argument("--mqtt-login", type=Path, metavar="FILE", help="file with a line USER:PASSWORD")
@@ -152,7 +152,7 @@ def _check(folder: Path) -> int:
 
 def _topics(args: argparse.Namespace) -> Any:
     if args.mqtt is None:
-        given = next((name for name in ("readings", "labels", "answers") if getattr(args, name)), None)
+        given = next((name for name in ("readings", "labels", "predictions") if getattr(args, name)), None)
         if given:
             raise ParameterError(f"--{given} needs --mqtt HOST:PORT")
         return None
@@ -166,7 +166,7 @@ def _topics(args: argparse.Namespace) -> Any:
         args.mqtt,
         args.readings,
         args.labels,
-        args.answers,
+        args.predictions,
         args.mqtt_model,
         args.mqtt_method,
         user or None,

@@ -1,4 +1,4 @@
-"""The queue of instances that were predicted and wait for their label, bounded by count and age.
+"""Queue of instances that were predicted and wait for their label, bounded by count and age.
 
 For the server, `follow` and the MQTT bridge a label arrives with the number of its instance, at any time. Evaluation
 knows when it arrives: the instance is added with the time at which it is due.
@@ -25,7 +25,7 @@ class Waiting(NamedTuple):
 
     time: int
     x: bytes = b""
-    answer: Any = None
+    prediction: Any = None
     due: float = math.inf
 
 
@@ -43,16 +43,16 @@ class LabelQueue:
         self.last = 0
         self.expired_to = 0
         self.expired = 0
-        self._held: OrderedDict[int, Waiting] = OrderedDict()  # a dict is slow to remove its oldest entry
+        self._waiting: OrderedDict[int, Waiting] = OrderedDict()  # a dict is slow to remove its oldest entry
         self._due: list[tuple[float, int]] = []  # (time at which the label arrives, number)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._waiting)
 
     def add(self, instance: Waiting) -> int:
         """Add an instance; return its number."""
         self.last += 1
-        self._held[self.last] = instance
+        self._waiting[self.last] = instance
         if instance.due < math.inf:
             self._due.append((instance.due, self.last))
         if self._limited:
@@ -64,23 +64,24 @@ class LabelQueue:
         self._due.sort()  # nearly sorted already: a heap would be slower
         ready = bisect.bisect_left(self._due, (now,))
         taken, self._due = self._due[:ready], self._due[ready:]
-        return [(due, number) for due, number in taken if self._held.pop(number, None) is not None]  # else it expired
+        # an instance that expired is no longer in the queue
+        return [(due, number) for due, number in taken if self._waiting.pop(number, None) is not None]
 
     def __getitem__(self, number: int) -> Waiting:
-        return self._held[number]
+        return self._waiting[number]
 
     def get(self, number: int, now: int = 0) -> Waiting | None:
         """Return the instance if it waits and is not too old at this time."""
-        found = self._held.get(number)
-        return None if found is None or now - found.time > self.oldest else found
+        instance = self._waiting.get(number)
+        return None if instance is None or now - instance.time > self.oldest else instance
 
     def remove(self, number: int) -> None:
         """Remove an instance whose label has arrived."""
-        del self._held[number]
+        del self._waiting[number]
 
     def status(self, number: int) -> Status:
         """Return the status of an instance."""
-        if number in self._held:
+        if number in self._waiting:
             return "waiting"
         if not 1 <= number <= self.last:
             return "unknown"
@@ -88,27 +89,27 @@ class LabelQueue:
 
     def expire(self, now: int) -> None:
         """Remove the instances beyond the limits."""
-        while self._held:
-            number = next(iter(self._held))
-            if len(self._held) <= self.most and now - self._held[number].time <= self.oldest:
+        while self._waiting:
+            number = next(iter(self._waiting))
+            if len(self._waiting) <= self.most and now - self._waiting[number].time <= self.oldest:
                 return
-            del self._held[number]
+            del self._waiting[number]
             self.expired_to = number
             self.expired += 1
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""
-        held = [[k, v.time, v.x.decode(), _packed(v.answer)] for k, v in self._held.items()]
-        return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "held": held}
+        waiting = [[k, v.time, v.x.decode(), _packed(v.prediction)] for k, v in self._waiting.items()]
+        return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "waiting": waiting}
 
-    def fill(self, found: dict[str, Any]) -> None:
+    def fill(self, state: dict[str, Any]) -> None:
         """Restore the state that dump() returned."""
-        self.last, self.expired_to, self.expired = found["last"], found["expired_to"], found["expired"]
-        self._held = OrderedDict(
-            (k, Waiting(time, x.encode(), unpack_label(answer))) for k, time, x, answer in found["held"]
+        self.last, self.expired_to, self.expired = state["last"], state["expired_to"], state["expired"]
+        self._waiting = OrderedDict(
+            (k, Waiting(time, x.encode(), unpack_label(prediction))) for k, time, x, prediction in state["waiting"]
         )
 
 
-def _packed(answer: Any) -> Any:
+def _packed(prediction: Any) -> Any:
     """Encode a prediction as JSON that keeps its type; None before any label is known."""
-    return None if answer is None else pack_label(answer)
+    return None if prediction is None else pack_label(prediction)

@@ -47,7 +47,7 @@ class AlertRules:
 
 
 class _Known:
-    """What was already reported about one model, so that nothing is reported twice."""
+    """Events already reported for one model, so that nothing is reported twice."""
 
     def __init__(self, monitor: Monitor | None = None) -> None:
         self.presence = {} if monitor is None else {name: monitor.presence(name) for name in monitor.names()}

@@ -35,7 +35,7 @@ _ROWS = 2_000
 
 
 class ServerError(VarifoldError, ConnectionError):
-    """The server cannot be reached, denies access, or accepts no changes."""
+    """Raised when the server cannot be reached, denies access, or accepts no changes."""
 
 
 class _RemoteLearner:
@@ -69,15 +69,15 @@ class _RemoteLearner:
                 unless_made.pop_all()
 
     def _make(self, method: str, params: Mapping[str, Any]) -> None:
-        found = self._request(
+        response = self._request(
             "PUT", f"/models/{self.model}", {"method": method, "params": dict(params)}, accepted=(409,)
         )
-        if found.status_code not in (201, 409):
-            raise ServerError(f"the model {self.model!r} could not be made: {_reason(found)}")
-        there = self.info()
-        if there.get("task", self._task) != self._task:
+        if response.status_code not in (201, 409):
+            raise ServerError(f"the model {self.model!r} could not be made: {_reason(response)}")
+        info = self.info()
+        if info.get("task", self._task) != self._task:
             raise ParameterError(
-                f"the model {self.model!r} is there already, and a {there['method']}, which is for {there['task']}; "
+                f"the model {self.model!r} exists already, and is a {info['method']}, which is for {info['task']}; "
                 f"this client is for {self._task}"
             )
 
@@ -95,26 +95,31 @@ class _RemoteLearner:
         """Return the interval or set of one coverage from the server's response."""
         if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
             raise ParameterError(f"coverage must be a number above 0 and below 1. Got {coverage!r} instead.")
-        found: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
-        if (key := coverage_key(coverage)) not in found:
+        by_coverage: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
+        if (key := coverage_key(coverage)) not in by_coverage:
             raise ParameterError(
-                f"the model {self.model!r} has no coverage {key}, only {', '.join(found) or 'none'}; make it with "
-                f"params={{'coverages': [{key}]}}"
+                f"the model {self.model!r} has no coverage {key}, only {', '.join(by_coverage) or 'none'}; make it "
+                f"with params={{'coverages': [{key}]}}"
             )
-        return found[key]
+        return by_coverage[key]
+
+    def _contributions(self, x: Mapping[Any, Any], **options: Any) -> dict[str, float]:
+        """Return what each feature adds to a prediction, largest first."""
+        contributions: dict[str, float] = self._post("explain", {"x": _features(x), **options})["contributions"]
+        return contributions
 
     def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
         """Predict an instance whose label or target arrives later; return its id and the prediction."""
-        found = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
-        return found["id"], found["label"]
+        prediction = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
+        return prediction["id"], prediction["label"]
 
     def label(self, id: str, y: Any) -> None:
         """Send the label or target of an instance that was kept."""
-        found = self._request(
+        response = self._request(
             "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
         )
-        if found.status_code == 409:
-            raise DataError(_reason(found))
+        if response.status_code == 409:
+            raise DataError(_reason(response))
 
     # ------------------------------------------------------------------ many instances
 
@@ -126,25 +131,25 @@ class _RemoteLearner:
 
     def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
         """Predict each instance, as `predict_one` does."""
-        return [found["label"] for found in self._rows([{"x": _features(x)} for x in X])]
+        return [result["label"] for result in self._rows([{"x": _features(x)} for x in X])]
 
     def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        answers: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for at in range(0, len(rows), _ROWS):
             content = b"\n".join(_json(row) for row in rows[at : at + _ROWS])
             text = self._request("POST", f"/models/{self.model}/batch", content).text
-            answers.extend(_parsed(line) for line in text.splitlines())
-        for i, found in enumerate(answers):
-            if "error" in found:
-                raise DataError(f"instance {i}: {found['error']}")
-        return answers
+            results.extend(_parsed(line) for line in text.splitlines())
+        for i, result in enumerate(results):
+            if "error" in result:
+                raise DataError(f"instance {i}: {result['error']}")
+        return results
 
     # ------------------------------------------------------------------ inspection
 
     def info(self) -> dict[str, Any]:
         """Return method, parameters, steps, labels and the digest of the state."""
-        found: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
-        return found
+        info: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
+        return info
 
     @property
     def steps(self) -> int:
@@ -166,8 +171,8 @@ class _RemoteLearner:
         self.close()
 
     def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self._request("POST", f"/models/{self.model}/{what}", body).json()
-        return found
+        response: dict[str, Any] = self._request("POST", f"/models/{self.model}/{what}", body).json()
+        return response
 
     def _request(
         self,
@@ -184,16 +189,16 @@ class _RemoteLearner:
         while True:
             last = time.monotonic() >= until
             try:
-                found = self._http.request(method, path, content=content)
+                response = self._http.request(method, path, content=content)
             except self._httpx.TransportError as error:
                 if last:
                     raise ServerError(f"{self.url} cannot be reached: {error}") from error
                 repeated = True
             else:
-                if repeated and found.status_code in again:
-                    found.status_code = 200  # the first attempt arrived, only its response was lost
-                if found.status_code not in (429, 503) or last:
-                    return _checked(found, accepted)
+                if repeated and response.status_code in again:
+                    response.status_code = 200  # the first attempt arrived, only its response was lost
+                if response.status_code not in (429, 503) or last:
+                    return _checked(response, accepted)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -222,12 +227,12 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probability of each label; empty before any label was learned."""
-        found = self._post("predict", {"x": _features(x)}).get("probabilities", {})
-        if isinstance(found, list):
-            return dict(found)
-        if not found.keys() <= self._labels.keys():
+        probabilities = self._post("predict", {"x": _features(x)}).get("probabilities", {})
+        if isinstance(probabilities, list):
+            return dict(probabilities)
+        if not probabilities.keys() <= self._labels.keys():
             self._labels = {_key(label): label for label in self.classes}
-        return {self._labels.get(text, text): p for text, p in found.items()}
+        return {self._labels.get(text, text): p for text, p in probabilities.items()}
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """Predict the set of labels for a coverage that the model was made with."""
@@ -235,9 +240,7 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
 
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[str, float]:
         """Return what each present feature adds to a label's score, largest first."""
-        body = {"x": _features(x)} if label is None else {"x": _features(x), "label": label}
-        parts: dict[str, float] = self._post("explain", body)["contributions"]
-        return parts
+        return self._contributions(x, **({} if label is None else {"label": label}))
 
     @property
     def classes(self) -> list[Any]:
@@ -277,36 +280,35 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
         """Return what each feature adds to the prediction, largest first; the parts sum to it."""
-        parts: dict[str, float] = self._post("explain", {"x": _features(x)})["contributions"]
-        return parts
+        return self._contributions(x)
 
 
-def _checked(found: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
-    if found.is_success or found.status_code in accepted:
-        return found
-    reason = _reason(found)
-    if found.status_code == 404:
+def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
+    if response.is_success or response.status_code in accepted:
+        return response
+    reason = _reason(response)
+    if response.status_code == 404:
         raise UnknownNameError(reason)
-    if found.status_code in (400, 409, 410, 413, 422):
+    if response.status_code in (400, 409, 410, 413, 422):
         raise DataError(reason)
-    raise ServerError(f"{found.status_code}: {reason}")
+    raise ServerError(f"{response.status_code}: {reason}")
 
 
-def _reason(found: httpx.Response) -> str:
+def _reason(response: httpx.Response) -> str:
     try:
-        return str(found.json()["error"])
+        return str(response.json()["error"])
     except (ValueError, KeyError, TypeError):
-        return found.text[:200]
+        return response.text[:200]
 
 
 def _of_task(method: str, task: str) -> str:
     """Return the method for a task: a classifier's name means its regressor; reject a method of the wrong task."""
     if method not in models:
         return method  # unknown here: the server may have registered it, and reports an error if not
-    is_number = issubclass(models[method], river_base.Regressor)
-    if task == "regression" and not is_number and f"{method}regressor" in models:
+    is_regressor = issubclass(models[method], river_base.Regressor)
+    if task == "regression" and not is_regressor and f"{method}regressor" in models:
         return f"{method}regressor"
-    if is_number != (task == "regression"):
+    if is_regressor != (task == "regression"):
         raise ParameterError(f"the method {method!r} is not for {task}, which this client is for")
     return method
 
@@ -320,11 +322,11 @@ def _finite(y: Any) -> Any:
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return the instance as a dict; reject infinite values, which JSON would turn into absent ones."""
-    found = dict(x)
-    for name, value in found.items():
+    features = dict(x)
+    for name, value in features.items():
         if isinstance(value, float) and math.isinf(value):
             raise FeatureValueError(f'feature {name!r} is {value}; drop the key or pass None for "not observed"')
-    return found
+    return features
 
 
 def _json(body: Any) -> bytes:
@@ -339,8 +341,8 @@ def _json(body: Any) -> bytes:
 def _parsed(text: str) -> dict[str, Any]:
     import orjson
 
-    found: dict[str, Any] = orjson.loads(text)
-    return found
+    row: dict[str, Any] = orjson.loads(text)
+    return row
 
 
 def _key(label: Any) -> str:

@@ -14,7 +14,7 @@ from varifold.base.learner import is_regressor
 from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.serve.core import snapshot
 from varifold.serve.core.database import Database
-from varifold.serve.core.errors import ConflictError, RefusedError
+from varifold.serve.core.errors import ConflictError, RejectedError
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.lines import Fields, parse
@@ -59,7 +59,7 @@ class Follower:
         self._first_labels: list[Any] | None = None if regressor is None else []
         self.lines = 0
         self._at = 0  # lines read, blank ones included
-        self.refused = 0
+        self.rejected = 0
         self.labelled = 0
         self.fields: set[str] = set()
         """Fields of the first lines, for a suggestion if the target is misspelled."""
@@ -78,7 +78,7 @@ class Follower:
         """Continue with the state in a folder, or start with the learner; without a folder nothing is stored."""
         try:
             check_name(name)
-        except RefusedError as error:
+        except RejectedError as error:
             raise ParameterError(f"--name: {error}") from error
         if folder is None:
             return cls(ModelState(name, learner, limits), None, fields, regressor)
@@ -98,7 +98,7 @@ class Follower:
             regressor = None
         return cls(state, database, fields, regressor, recovery.replayed)
 
-    def answer(self, lines: list[bytes]) -> list[bytes]:
+    def process(self, lines: list[bytes]) -> list[bytes]:
         """Return a line of JSON for each line; with a state, their changes are on disk when this returns."""
         read = []
         for text in lines:
@@ -108,34 +108,34 @@ class Follower:
         labels = [line.row["y"] for line in read if "y" in line.row]
         self._choose(labels)
         self._check_many(labels)
-        done = iter(self._applied([line.row for line in read if line.error is None]))
-        found = [self._answered(line, next(done) if line.error is None else {}) for line in read]
-        self.refused += sum("error" in answer for answer in found)
-        return [write_json(answer) for answer in found]
+        results = iter(self._apply([line.row for line in read if line.error is None]))
+        output = [self._output(line, next(results) if line.error is None else {}) for line in read]
+        self.rejected += sum("error" in one for one in output)
+        return [write_json(one) for one in output]
 
     def _read(self, text: bytes) -> _Line:
         """Make a row of a line, or record why it is rejected."""
         self.lines += 1
         line = _Line(self._at)
         try:
-            found = parse(text)
+            values = parse(text)
             if len(self.fields) < _MOST_FIELDS:
-                self.fields.update(found)
-            line.names = self.how.names(found)
-            line.row = self.how.row(found)
+                self.fields.update(values)
+            line.names = self.how.names(values)
+            line.row = self.how.row(values)
             self.labelled += "y" in line.row
         except VarifoldError as error:
             line.error = str(error)
         return line
 
-    def _answered(self, line: _Line, found: dict[str, Any]) -> dict[str, Any]:
+    def _output(self, line: _Line, result: dict[str, Any]) -> dict[str, Any]:
         """Return the output for a line: the result of its row, with its id and key, or why it is rejected."""
-        if "x" not in line.row and found.get("status") == ConflictError.status:
-            found = {"seq": self.state.seq_of(str(line.row["id"]), line.row.get("key")), "duplicate": True}
-        error = line.error if line.error is not None else found.get("error")
+        if "x" not in line.row and result.get("status") == ConflictError.status:
+            result = {"seq": self.state.seq_of(str(line.row["id"]), line.row.get("key")), "duplicate": True}
+        error = line.error if line.error is not None else result.get("error")
         if error is not None:
             return {"error": error, "line": line.number, **line.names}
-        return {**found, **line.names}
+        return {**result, **line.names}
 
     def _choose(self, labels: list[Any]) -> None:
         """Decide from the first labels, before anything is learned, whether a regressor is needed."""
@@ -159,11 +159,11 @@ class Follower:
         if len(self._first_labels) >= FIRST_ROWS:
             self._first_labels = None
 
-    def _applied(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _apply(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Apply the rows of a group; their changes are on disk when this returns."""
         self._complete = False
         self.state.tick(int(time.time() * 1000))
-        found = self.state.apply_rows((row, write_json(row)) for row in rows)
+        results = self.state.apply_rows((row, write_json(row)) for row in rows)
         if self.database is not None:
             written = self.state.take_unwritten()
             if written is not None:
@@ -171,7 +171,7 @@ class Follower:
             if self.state.seq - self.state.snapshot >= _SNAPSHOT_EVERY:
                 self._snapshot()
         self._complete = True
-        return found
+        return results
 
     def _snapshot(self) -> None:
         """Store the current state, so that no earlier change is replayed."""
@@ -196,24 +196,24 @@ class Follower:
         self.database.close(clean=self._complete)
 
 
-def _check_same(folder: Path, held: Any, given: Any, target: str) -> None:
+def _check_same(folder: Path, stored: Any, requested: Any, target: str) -> None:
     """Reject a state that was made for another target or key."""
-    before = held.reading.get("target")
+    before = stored.reading.get("target")
     if before is not None and before != target:
         raise ParameterError(
-            f"--target {target}: the state in {folder} learned the target {before!r}; give that one, or another --state"
+            f"--target {target}: the state in {folder} learned the target {before!r}; use that one, or another --state"
         )
-    key, asked = getattr(held, "key", None), getattr(given, "key", None)
-    if key != asked:
+    key = getattr(stored, "key", None)
+    if key != getattr(requested, "key", None):
         was = "has one learner for all lines" if key is None else f"has one learner per {key!r}"
-        raise ParameterError(f"--key: the state in {folder} {was}; go on with it so, or give another --state")
+        raise ParameterError(f"--key: the state in {folder} {was}; use the same --key, or another --state")
 
 
-def other_method(held: Any, given: Any) -> str | None:
+def other_method(stored: Any, requested: Any) -> str | None:
     """Return the method in a state, if it is neither the requested one nor its regressor."""
-    found, asked = (x.model if hasattr(x, "model") else x for x in (held, given))
-    found, asked = (x._header()["method"] for x in (found, asked))
-    return None if found in (asked, f"{asked}regressor") else str(found)
+    learners = (x.model if hasattr(x, "model") else x for x in (stored, requested))
+    method, wanted = (learner._header()["method"] for learner in learners)
+    return None if method in (wanted, f"{wanted}regressor") else str(method)
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:

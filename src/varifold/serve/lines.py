@@ -9,11 +9,11 @@ from typing import Any
 from varifold.base.json_text import read_json, write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
-from varifold.serve.core.errors import RefusedError
+from varifold.serve.core.errors import RejectedError
 from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
-from varifold.streams.readers.dates import Dates, refuse_dates
+from varifold.streams.readers.dates import Dates, reject_dates
 from varifold.streams.readers.missing import is_missing
 from varifold.streams.readers.records import flatten
 
@@ -23,11 +23,11 @@ _LONGEST_ID = 200
 
 def parse(line: bytes) -> dict[str, Any]:
     """Parse the object in a line, with nested ones as ``outer.inner``; the error locates the problem."""
-    found = read_json(line)
-    if type(found) is not dict:
-        raise RefusedError(f"a {type(found).__name__} where an object {{...}} was expected")
+    parsed = read_json(line)
+    if type(parsed) is not dict:
+        raise RejectedError(f"a {type(parsed).__name__} where an object {{...}} was expected")
     x: dict[str, Any] = {}
-    flatten(x, found)
+    flatten(x, parsed)
     return x
 
 
@@ -61,13 +61,13 @@ class Fields:
     def noted(self) -> dict[str, Any]:
         """Return the reading options that a model file records, as `varifold run` does."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
-        given = {"target": self.target, "id": self.id, "time": self.time, "ignore": sorted(self.ignore), "dates": dates}
-        given["date_order"] = self.dates.order
-        return {name: value for name, value in given.items() if value}
+        options: dict[str, Any] = {"target": self.target, "id": self.id, "time": self.time}
+        options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order}
+        return {name: value for name, value in options.items() if value}
 
-    def row(self, found: dict[str, Any]) -> dict[str, Any]:
+    def row(self, values: dict[str, Any]) -> dict[str, Any]:
         """Make a row of a line: label and id are removed from the features, the key remains."""
-        x = dict(found)
+        x = dict(values)
         y = self._label(x.pop(self.target, None))
         more = self._id(x)
         x = self._features(x)
@@ -92,10 +92,10 @@ class Fields:
         except UnicodeEncodeError:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
 
-    def names(self, found: dict[str, Any]) -> dict[str, Any]:
+    def names(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that the output for a line repeats: the id and the key, unchanged."""
-        given = {name: found.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
-        return {name: str(v) if _is_huge(v) else v for name, v in given.items() if not is_missing(v)}
+        names = {name: values.get(field) for name, field in (("id", self.id), ("key", self.key)) if field is not None}
+        return {name: str(v) if _is_huge(v) else v for name, v in names.items() if not is_missing(v)}
 
     def _id(self, x: dict[str, Any]) -> dict[str, Any]:
         """Remove the id from the features; return it as a field of a row, empty without one."""
@@ -112,17 +112,17 @@ class Fields:
     def _features(self, x: dict[str, Any]) -> dict[str, Any]:
         """Return the features, without ignored columns and the time; dates are replaced by their parts."""
         at = x.get(self.time) if self.time is not None else None
-        found: dict[str, Any] = {}
+        features: dict[str, Any] = {}
         for name, value in x.items():
             if name in self.ignore or (name == self.time and name not in self.dates):
                 continue
             if name in self.dates:
-                found.update(self._parts(name, value, at))
+                features.update(self._parts(name, value, at))
                 continue
             if isinstance(value, str) and name not in self.categories and looks_like_time(value):
-                refuse_dates(name, [value])
-            found[name] = _plain(name, value)
-        return found
+                reject_dates(name, [value])
+            features[name] = _plain(name, value)
+        return features
 
     def _parts(self, name: str, value: Any, at: Any) -> dict[str, float | str]:
         if is_missing(value) or value in ABSENT:

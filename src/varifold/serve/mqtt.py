@@ -1,4 +1,4 @@
-"""The MQTT bridge: subscribe to readings and labels, publish predictions; nothing is lost between broker and disk.
+"""MQTT bridge: subscribe to readings and labels, publish predictions; nothing is lost between broker and disk.
 
 A message is acknowledged to the broker only after its change is on disk, and the session outlives the connection. What
 the broker therefore sends twice is recognised by its id.
@@ -16,7 +16,7 @@ from typing import Any
 from varifold.base.json_text import write_json
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
-from varifold.serve.core.errors import BusyError, NotFoundError, RefusedError, StoppedError
+from varifold.serve.core.errors import BusyError, NotFoundError, RejectedError, StoppedError
 from varifold.serve.core.models import Model, Models
 from varifold.serve.extra import aiomqtt
 
@@ -26,12 +26,12 @@ _WINDOW = 256
 
 @dataclass(frozen=True)
 class Topics:
-    """Broker, topics and model. ``+`` in the patterns matches the key, which replaces ``{key}`` in `answers`."""
+    """Broker, topics and model. ``+`` in the patterns matches the key, which replaces ``{key}`` in `predictions`."""
 
     broker: str
     readings: str
     labels: str | None = None
-    answers: str | None = None
+    predictions: str | None = None
     model: str = "mqtt"
     method: str = "auto"
     username: str | None = None
@@ -41,8 +41,10 @@ class Topics:
         for pattern in (self.readings, self.labels or ""):
             if "#" in pattern or pattern.count("+") > 1:
                 raise ParameterError(f"the topic {pattern!r} has more than one + or a #; one + is the key")
-        if self.answers and "{key}" in self.answers and "+" not in self.readings:
-            raise ParameterError(f"--answers {self.answers} needs a key, but --readings {self.readings} has no +")
+        if self.predictions and "{key}" in self.predictions and "+" not in self.readings:
+            raise ParameterError(
+                f"--predictions {self.predictions} needs a key, but --readings {self.readings} has no +"
+            )
         self.address()
 
     def address(self) -> tuple[str, int]:
@@ -63,8 +65,8 @@ class Topics:
 def key_in(pattern: str, topic: str) -> str | None:
     """Return the part of a topic that matches the +; None without one."""
     expression = re.escape(pattern).replace(r"\+", "([^/]+)")
-    found = re.fullmatch(expression, topic)
-    return found[1] if found and found.groups() else None
+    match = re.fullmatch(expression, topic)
+    return match[1] if match and match.groups() else None
 
 
 class Bridge:
@@ -123,7 +125,7 @@ class Bridge:
             return error
         except Exception as error:  # noqa: BLE001 - no message may end the server: the broker would send it again
             traceback.print_exc(file=sys.stderr)
-            return RefusedError(f"unexpected {type(error).__name__}")
+            return RejectedError(f"unexpected {type(error).__name__}")
         while True:
             try:
                 return model.submit(body, write_json(body))
@@ -133,11 +135,11 @@ class Bridge:
                 return error
 
     def _change(self, model: Model, message: aiomqtt.Message) -> dict[str, Any]:
-        found = bodies.parse(bytes(message.payload))
-        given = found.pop("id", None)
+        values = bodies.parse(bytes(message.payload))
+        given = values.pop("id", None)
         if self._is_reading(message):
             key = key_in(self.topics.readings, message.topic.value)
-            body: dict[str, Any] = {"x": found, "keep": True}
+            body: dict[str, Any] = {"x": values, "keep": True}
             if given is not None:
                 body["id"] = given
             if key is not None:
@@ -145,13 +147,13 @@ class Bridge:
             bodies.check_instance(body)
             return body
         if given is None:
-            raise RefusedError('a label is {"id": ..., "y": ...}, with the id of its reading or of the answer to it')
-        found = {name: found[name] for name in ("y", "w") if name in found}
-        bodies.check_label(found)
+            raise RejectedError('a label is {"id": ..., "y": ...}, with the id of its reading or its prediction')
+        values = {name: values[name] for name in ("y", "w") if name in values}
+        bodies.check_label(values)
         key = key_in(self.topics.labels or "", message.topic.value)
         if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
-            return {"id": given, **found}
-        return {"id": given, "key": key, **found}
+            return {"id": given, **values}
+        return {"id": given, "key": key, **values}
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
         return message.topic.matches(self.topics.readings)
@@ -164,20 +166,22 @@ class Bridge:
         try:
             if isinstance(done, VarifoldError):
                 raise done
-            found = await done
+            prediction = await done
         except VarifoldError as error:
             if self._model_stopped():
                 return  # not acknowledged: the broker sends it again at the next start
             self._say("mqtt-rejected", f"a message to {topic} was rejected: {error}")
         else:
-            if self.topics.answers and self._is_reading(message):
-                await self._answer(client, message, found)
+            if self.topics.predictions and self._is_reading(message):
+                await self._publish(client, message, prediction)
         client._client.ack(message.mid, message.qos)
 
-    async def _answer(self, client: aiomqtt.Client, message: aiomqtt.Message, found: dict[str, Any]) -> None:
+    async def _publish(
+        self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]
+    ) -> None:
         key = key_in(self.topics.readings, message.topic.value)
-        target = str(self.topics.answers).replace("{key}", key or "")
-        await client.publish(target, write_json(found), qos=1)
+        target = str(self.topics.predictions).replace("{key}", key or "")
+        await client.publish(target, write_json(prediction), qos=1)
 
     def _model_stopped(self) -> bool:
         """Return whether the model exists but accepts no changes; a deleted one rejects them permanently."""

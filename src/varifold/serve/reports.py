@@ -71,12 +71,12 @@ def _experts(learner: Any) -> dict[str, Any] | None:
     """Return weights by expert now and over time, changes and drifts; None for a learner without experts."""
     if not hasattr(learner, "report"):
         return None
-    found = learner.report()
-    every = max(1, -(-len(found.history_steps) // _LONGEST))
+    report = learner.report()
+    every = max(1, -(-len(report.history_steps) // _LONGEST))
     return {
-        "now": found.experts,
-        "steps": found.history_steps[::every].tolist(),
-        "weights": found.history_weights[::every].tolist(),
-        "changes": [{**asdict(change), "text": str(change)} for change in found.changes],
-        "drifts": [{**asdict(drift), "text": str(drift)} for drift in found.drifts],
+        "now": report.experts,
+        "steps": report.history_steps[::every].tolist(),
+        "weights": report.history_weights[::every].tolist(),
+        "changes": [{**asdict(change), "text": str(change)} for change in report.changes],
+        "drifts": [{**asdict(drift), "text": str(drift)} for drift in report.drifts],
     }

@@ -1,4 +1,4 @@
-"""The server process: recover, listen, and shut down cleanly."""
+"""Server process: recover, listen, and shut down cleanly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOPBACK = ("127.", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of `varifold serve`."""
+    """Settings of `varifold serve`."""
 
     folder: Path
     host: str = "127.0.0.1"
@@ -65,7 +65,7 @@ def serve(settings: Settings) -> int:
 
 
 class _Process:
-    """The models, their API, and background tasks."""
+    """Models, their API, and background tasks."""
 
     def __init__(self, settings: Settings, tokens: Tokens | None) -> None:
         self.settings = settings
@@ -194,16 +194,16 @@ def _say_recovered(models: Models) -> None:
         shown = error if isinstance(error, VarifoldError) else repr(error)
         print(f"varifold serve: the model {name!r} could not be recovered: {shown}", file=sys.stderr, flush=True)
     for model in models:
-        found = model.recovery
-        if found is None:
+        recovery = model.recovery
+        if recovery is None:
             continue
-        if found.replayed:
+        if recovery.replayed:
             print(
-                f"varifold serve: {model.name}: {found.replayed:,} changes replayed after the snapshot at "
-                f"{found.snapshot:,} in {found.seconds:.1f} s",
+                f"varifold serve: {model.name}: {recovery.replayed:,} changes replayed after the snapshot at "
+                f"{recovery.snapshot:,} in {recovery.seconds:.1f} s",
                 file=sys.stderr,
                 flush=True,
             )
-        for one in found.set_aside:
+        for one in recovery.set_aside:
             text = f"change {one.seq:,} could not be learned again and is set aside: {one.reason}"
             print(f"varifold serve: {model.name}: {text}", file=sys.stderr, flush=True)

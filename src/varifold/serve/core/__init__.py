@@ -1,1 +1,1 @@
-"""The durable state of named models: store, snapshots, recovery, waiting instances. No framework, no network."""
+"""Durable state of named models: store, snapshots, recovery, waiting instances. No framework, no network."""

@@ -8,7 +8,7 @@ from typing import Any
 from varifold.base.json_text import read_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
-from varifold.serve.core.errors import RefusedError, RequestError
+from varifold.serve.core.errors import RejectedError, RequestError
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
@@ -21,29 +21,29 @@ _LONGEST_ID = 200
 def parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object; the error locates the problem. NaN, which Python writes and JSON lacks, becomes null."""
     try:
-        found = read_json(text)
+        body = read_json(text)
     except DataError as error:
         raise RequestError(f"the body is no JSON object: {error}") from error
-    if type(found) is not dict:
-        raise RefusedError(f'the body is a JSON {_kind(found)}, not an object such as {{"x": {{...}}}}')
-    return found
+    if type(body) is not dict:
+        raise RejectedError(f'the body is a JSON {_kind(body)}, not an object such as {{"x": {{...}}}}')
+    return body
 
 
 def read_row(text: bytes) -> dict[str, Any]:
     """Read and check a row of a batch or a stream."""
-    found = parse(text)
-    check_row(found)
-    return found
+    body = parse(text)
+    check_row(body)
+    return body
 
 
 def check_instance(body: dict[str, Any]) -> None:
     """Reject a body whose `x` is not an object of numbers and strings, or whose other fields have wrong types."""
     x = body.get("x")
     if type(x) is not dict:
-        raise RefusedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
+        raise RejectedError(f'x is {_shown(x)}; give an object of features, such as {{"x": {{"pressure": 1.2}}}}')
     if not _VALUES.issuperset(map(type, x.values())):
         name, value = next((k, v) for k, v in x.items() if type(v) not in _VALUES)
-        raise RefusedError(
+        raise RejectedError(
             f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into separate features"
         )
     if len(body) > 1 and not (len(body) == 2 and "y" in body):
@@ -56,26 +56,26 @@ def check_label(body: dict[str, Any]) -> None:
         _check_rest(body)
     y = body.get("y")
     if type(y) not in _LABELS:
-        raise RefusedError(f"y is {_shown(y)}; a label is a string, a number or a boolean")
+        raise RejectedError(f"y is {_shown(y)}; a label is a string, a number or a boolean")
     if type(y) is float and math.isinf(y):
-        raise RefusedError(f"y is {y}; a label is finite")
+        raise RejectedError(f"y is {y}; a label is finite")
 
 
 def _check_rest(body: dict[str, Any]) -> None:
     for name in body:
         if name not in FIELDS:
             meant = f"; did you mean {_MEANT[name]}?" if name in _MEANT else nearest(name, sorted(FIELDS))
-            raise RefusedError(f"there is no field {name!r}{meant}")
+            raise RejectedError(f"there is no field {name!r}{meant}")
     w = body.get("w", 1.0)
     if type(w) not in (int, float) or not 0 <= w < math.inf:
-        raise RefusedError(f"w is {_shown(w)}; a weight is a number >= 0")
+        raise RejectedError(f"w is {_shown(w)}; a weight is a number >= 0")
     for name in ("id", "key"):
         value = body.get(name)
         if value is not None and (type(value) not in (str, int) or len(str(value)) > _LONGEST_ID or value == ""):
-            raise RefusedError(f"{name} is {_shown(value)}; give a string of 1 to {_LONGEST_ID} characters, or an int")
+            raise RejectedError(f"{name} is {_shown(value)}; give a string of 1 to {_LONGEST_ID} characters, or an int")
     for name in ("keep", "predict"):
         if name in body and type(body[name]) is not bool:
-            raise RefusedError(f"{name} is {_shown(body[name])}; give true or false")
+            raise RejectedError(f"{name} is {_shown(body[name])}; give true or false")
 
 
 def check_row(body: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ def check_row(body: dict[str, Any]) -> None:
     elif type(body.get("id")) in (str, int) and "y" in body:
         check_label(body)
     else:
-        raise RefusedError(
+        raise RejectedError(
             'a row has "x" (predict), "x" and "y" (learn) or "id" and "y" (the label of a kept instance)'
         )
 

@@ -1,4 +1,4 @@
-"""The store: one SQLite file per folder, with every model, its changes since its last snapshot, and the events.
+"""Store: one SQLite file per folder, with every model, its changes since its last snapshot, and the events.
 
 SQLite makes transactions atomic (write-ahead log, ``synchronous=FULL``). This module checks what SQLite does not. Every
 row has a checksum, because SQLite has none for the content of a row. The number of transactions is also kept in a small
@@ -90,7 +90,7 @@ class Change(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The changes of one model in a transaction."""
+    """Changes of one model in a transaction."""
 
     model: ModelRow
     changes: list[Change]
@@ -116,7 +116,7 @@ class SetAside(NamedTuple):
 
 
 class Database:
-    """The open database of a folder, for one thread at a time. After a `DiskError` nothing more can be written."""
+    """Open database of a folder, for one thread at a time. After a `DiskError` nothing more can be written."""
 
     def __init__(self, folder: Path, *, sync: bool = True, read_only: bool = False) -> None:
         self.folder = folder

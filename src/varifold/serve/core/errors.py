@@ -14,7 +14,7 @@ class RequestError(VarifoldError, ValueError):
 
 
 class ForbiddenError(RequestError):
-    """The token does not permit the request."""
+    """Raised when the token does not permit the request."""
 
     status = 403
 
@@ -26,24 +26,24 @@ class NotFoundError(RequestError):
 
 
 class ConflictError(RequestError):
-    """The model already exists, or the instance already has its label."""
+    """Raised when the model already exists, or the instance already has its label."""
 
     status = 409
 
 
 class ExpiredError(RequestError):
-    """The waiting instance was dropped by the limits on count or age."""
+    """Raised for a waiting instance that was dropped by the limits on count or age."""
 
     status = 410
 
 
 class TooLargeError(RequestError):
-    """The body of a request exceeds its limit."""
+    """Raised when the body of a request exceeds its limit."""
 
     status = 413
 
 
-class RefusedError(RequestError):
+class RejectedError(RequestError):
     """A value that cannot be used; the message names it and the remedy."""
 
     status = 422
@@ -56,7 +56,7 @@ class BusyError(RequestError):
 
 
 class StoppedError(RequestError):
-    """The server accepts no changes: the state cannot be written, or the server is stopping."""
+    """Raised when the server accepts no changes: the state cannot be written, or the server is stopping."""
 
     status = 503
 
@@ -74,11 +74,11 @@ def reason_of(error: BaseException, folder: Path) -> str:
 
 
 class StateError(VarifoldError, RuntimeError):
-    """The state on disk is damaged, of a later version, or in use by another process."""
+    """Raised when the state on disk is damaged, of a later version, or in use by another process."""
 
 
 class DiskError(VarifoldError, OSError):
-    """The state cannot be written; what was acknowledged is on disk."""
+    """Raised when the state cannot be written; what was acknowledged is on disk."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -14,7 +14,7 @@ _SKIPPED = 1_000
 
 
 class Events:
-    """The latest events in bounded memory; a listener that is too slow loses the oldest ones.
+    """Latest events in bounded memory; a listener that is too slow loses the oldest ones.
 
     Events are stored, and their numbers continue after a restart, so that a listener can request those after the last
     one it received. After a crash some numbers are skipped, so that none is used twice: events are sent before they

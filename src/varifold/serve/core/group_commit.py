@@ -18,8 +18,8 @@ MOST_PENDING_BYTES = 64 << 20
 class Committer:
     """Writes the changes of all models of a folder; runs on the event loop, with one thread for the disk.
 
-    A model applies a change and passes the response to `answer`; the returned future gets it once the transaction with
-    the change is on disk. ``on_fatal`` is called once if the disk fails; from then on every change is rejected.
+    A model applies a change and passes the response to `acknowledge`; the returned future gets it once the transaction
+    with the change is on disk. ``on_fatal`` is called once if the disk fails; from then on every change is rejected.
     """
 
     def __init__(self, database: Database, on_fatal: Callable[[str], None], *, one_by_one: bool = False) -> None:
@@ -50,10 +50,10 @@ class Committer:
         if pending >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
             raise BusyError(f"{pending:,} changes wait for the disk; try again in a second")
 
-    def answer(self, state: ModelState, answer: Any, size: int = 0) -> asyncio.Future[Any]:
+    def acknowledge(self, state: ModelState, response: Any, size: int = 0) -> asyncio.Future[Any]:
         """Return a future that gets the response once everything that the model has applied is on disk."""
         done: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting.append((done, answer))
+        self._waiting.append((done, response))
         self._changed[state.name] = state
         self._bytes += size
         if self._one_by_one:
@@ -105,9 +105,9 @@ class Committer:
         self._rest()
 
     def _written(self, waiting: list[tuple[asyncio.Future[Any], Any]]) -> None:
-        for done, answer in waiting:
+        for done, response in waiting:
             if not done.done():
-                done.set_result(answer)
+                done.set_result(response)
         self._start()
 
     def _rest(self) -> None:

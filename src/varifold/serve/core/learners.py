@@ -16,15 +16,15 @@ from varifold.base.nearest import nearest
 from varifold.base.registry import models
 from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
-from varifold.serve.core.errors import RefusedError
+from varifold.serve.core.errors import RejectedError
 
 __all__ = [
     "Instance",
-    "answer",
     "digest",
     "from_bytes",
     "loss",
     "make",
+    "predict",
     "to_bytes",
 ]
 
@@ -35,11 +35,11 @@ Instance = Mapping[str, Any]
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
     """Make a learner of a registered method; a name chosen by a client never causes an import."""
     if method not in models:
-        raise RefusedError(f"there is no method {method!r}{nearest(method, models)}")
+        raise RejectedError(f"there is no method {method!r}{nearest(method, models)}")
     accepted = inspect.signature(models[method]).parameters
     for name in params:
         if name not in accepted:
-            raise RefusedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
+            raise RejectedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
     learner = models[method](**params)
     return learner if key is None else per_key.by_key(learner, key)
 
@@ -49,7 +49,7 @@ def from_bytes(data: bytes) -> Any:
     try:
         return base.from_bytes(data)
     except ModelFileError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def to_bytes(learner: Any) -> bytes:
@@ -63,7 +63,7 @@ def digest(learner: Any) -> str:
     return hashlib.sha256(to_bytes(learner)).hexdigest()
 
 
-def answer(learner: Any, x: Instance) -> dict[str, Any]:
+def predict(learner: Any, x: Instance) -> dict[str, Any]:
     """Predict an instance: the label, or a regressor's number, and probabilities if the learner has them.
 
     A learner with coverages adds its intervals or sets by coverage; infinite bounds are None.
@@ -78,8 +78,8 @@ def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:
     if hasattr(learner, "predict_interval_one"):
         pairs = {coverage_key(c): learner.predict_interval_one(x, c) for c in coverages}
         return {"intervals": {c: [v if math.isfinite(v) else None for v in pair] for c, pair in pairs.items()}}
-    held = {coverage_key(c): learner.predict_set_one(x, c) for c in coverages}
-    return {"sets": {c: [label for label in learner.classes if label in some] for c, some in held.items()}}
+    sets = {coverage_key(c): learner.predict_set_one(x, c) for c in coverages}
+    return {"sets": {c: [label for label in learner.classes if label in labels] for c, labels in sets.items()}}
 
 
 def _label(learner: Any, x: Instance) -> dict[str, Any]:
@@ -101,8 +101,8 @@ def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[A
     return probabilities if len(names) == len(probabilities) else [[y, p] for y, p in probabilities.items()]
 
 
-def loss(given: Any, label: Any) -> float:
+def loss(prediction: Any, label: Any) -> float:
     """Return the loss of a prediction: 0 or 1 for labels, the absolute error of a float for a number."""
-    if isinstance(given, float) and isinstance(label, float | int):
-        return abs(given - label)
-    return float(given != label)
+    if isinstance(prediction, float) and isinstance(label, float | int):
+        return abs(prediction - label)
+    return float(prediction != label)

@@ -1,4 +1,4 @@
-"""The named models of one folder, which is locked by one process."""
+"""Named models of one folder, which is locked by one process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from varifold.serve.core.errors import (
     ConflictError,
     DiskError,
     NotFoundError,
-    RefusedError,
+    RejectedError,
     RequestError,
     StateError,
     StoppedError,
@@ -56,7 +56,7 @@ class Policy:
 def check_name(name: str) -> None:
     """Reject a name that is not safe as a part of a path."""
     if not _NAME.fullmatch(name):
-        raise RefusedError(
+        raise RejectedError(
             f"the name {name[:80]!r} is not 1 to 64 letters, digits, - and _, starting with one of the first two"
         )
 
@@ -104,12 +104,12 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return self.state.name
 
     @property
     def stopped(self) -> str | None:
-        """The reason why the model accepts no changes; None if it accepts them."""
+        """Reason why the model accepts no changes; None if it accepts them."""
         return self._stopped or self._committer.stopped
 
     # ------------------------------------------------------------------ changes
@@ -133,11 +133,11 @@ class Model:
         self.state.tick(int(time.time() * 1000))
         started = time.perf_counter()
         try:
-            answer = function(*arguments)
+            response = function(*arguments)
         except RequestError:
             raise
         except VarifoldError as error:
-            raise RefusedError(str(error)) from error
+            raise RejectedError(str(error)) from error
         except Exception as error:
             traceback.print_exception(error, file=sys.stderr)
             self.stop_changes(
@@ -147,7 +147,7 @@ class Model:
         seconds = time.perf_counter() - started
         self._replay += seconds + _PARSING * size
         self.row_seconds += 0.1 * (seconds / max(1, rows) - self.row_seconds)
-        done = self._committer.answer(self.state, answer, size)
+        done = self._committer.acknowledge(self.state, response, size)
         if self._snapshotting is None and self._due():
             self._snapshotting = asyncio.get_running_loop().create_task(self._snapshot())
         return done
@@ -228,7 +228,7 @@ class Models:
         self._on_fatal = on_fatal
         self.unrecovered: dict[str, str] = {}
         self.damaged: dict[str, Exception] = {}
-        """The errors of the models in `unrecovered`, for the server's log."""
+        """Errors of the models in `unrecovered`, for the server's log."""
         self._models: dict[str, Model] = {}
         self._ids: dict[str, int] = {}
         self._making: set[str] = set()
@@ -243,7 +243,7 @@ class Models:
 
     @property
     def stopped(self) -> str | None:
-        """The reason why no model accepts changes; None if they do."""
+        """Reason why no model accepts changes; None if they do."""
         return self.committer.stopped
 
     def open(self) -> None:
@@ -317,7 +317,7 @@ class Models:
         if name in self or name in self._making:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
         if len(self._models) >= MOST_MODELS:
-            raise RefusedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
+            raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
         state = ModelState(name, learners.make(method, params, key), self.limits)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)

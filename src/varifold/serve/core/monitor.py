@@ -197,13 +197,13 @@ class Monitor:
             "bin_size": self._bin_size,
         }
 
-    def fill(self, found: dict[str, Any]) -> None:
+    def fill(self, state: dict[str, Any]) -> None:
         """Restore what dump() returned."""
-        self.instances, self.width = found["instances"], found["width"]
-        self.bins = [(size, counts) for size, counts in found["bins"]]
-        vars(self.error).update(found["error"])
-        self.labels = found["labels"]
-        self.label_rate, self.usual_label_rate = found["rates"]
-        self._first, self._last = found["first"], found["last"]
-        self._count, self._bin = Counter(found["count"]), Counter(found["bin"])
-        self._bin_size = found["bin_size"]
+        self.instances, self.width = state["instances"], state["width"]
+        self.bins = [(size, counts) for size, counts in state["bins"]]
+        vars(self.error).update(state["error"])
+        self.labels = state["labels"]
+        self.label_rate, self.usual_label_rate = state["rates"]
+        self._first, self._last = state["first"], state["last"]
+        self._count, self._bin = Counter(state["count"]), Counter(state["bin"])
+        self._bin_size = state["bin_size"]

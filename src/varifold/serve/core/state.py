@@ -1,4 +1,4 @@
-"""The state of one model, and the functions that change it.
+"""State of one model, and the functions that change it.
 
 A change is applied first and then written, so a change that the learner rejects is never written. A change is only
 acknowledged once its transaction is on disk. Recovery replays the changes since the last snapshot with whatever version
@@ -20,7 +20,7 @@ from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import parse
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
-from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RefusedError, RequestError
+from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
 from varifold.serve.core.monitor import Monitor
 
 SCORE_EVERY = 8
@@ -71,7 +71,7 @@ class Ids:
 
 @dataclass
 class Unwritten:
-    """The changes of a model since its last transaction."""
+    """Changes of a model since its last transaction."""
 
     changes: list[Change] = field(default_factory=list)
     kept: dict[int, Waiting] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Unwritten:
 
 @dataclass
 class Recovery:
-    """The outcome of loading a model."""
+    """Outcome of loading a model."""
 
     snapshot: int
     replayed: int
@@ -197,7 +197,7 @@ class ModelState:
         result: dict[str, Any] = {}
         scored = unpack_label(body["predicted"]) if late else None
         if body.get("predict"):
-            result = learners.answer(self._learner, x)
+            result = learners.predict(self._learner, x)
             scored = scored if late else result["label"]
             self.last = x
         elif not late and seq % SCORE_EVERY == 0:
@@ -249,7 +249,7 @@ class ModelState:
     def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
-        row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.answer)}
+        row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.prediction)}
         result = self._train({**row, "predict": body.get("predict")})
         self.waiting.remove(number)
         self._unwritten.take_label(number)
@@ -265,7 +265,7 @@ class ModelState:
     def predict(self, body: dict[str, Any]) -> dict[str, Any]:
         """Predict an instance; only the monitor's counts change."""
         x = self.features_of(body)
-        result = {**learners.answer(self.learner, x), "seq": self.seq}
+        result = {**learners.predict(self.learner, x), "seq": self.seq}
         self.last = x
         self._observe(x)
         return result
@@ -276,12 +276,12 @@ class ModelState:
         key, field = body.get("key"), self._field
         if key is None:
             if field is not None and x.get(field) is None:
-                raise RefusedError(
+                raise RejectedError(
                     f'the model {self.name!r} has one learner per {field!r}: the request needs "key", next to "x"'
                 )
             return x
         if field is None:
-            raise RefusedError(
+            raise RejectedError(
                 f"the model {self.name!r} has no learners by key; leave out the key or make a model with key"
             )
         return {**x, field: key}
@@ -370,7 +370,7 @@ class ModelState:
             return None
         self._unwritten = Unwritten()
         kept = [
-            (number, one.time, one.x.decode(), write_json(_packed(one.answer)).decode())
+            (number, one.time, one.x.decode(), write_json(_packed(one.prediction)).decode())
             for number, one in new.kept.items()
             if number > self.waiting.expired_to
         ]
@@ -403,9 +403,9 @@ class ModelState:
                     reason = str(error) if isinstance(error, VarifoldError) else repr(error)
                     recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
         state.seq, state.time, state.learned = row.seq, row.time, row.learned
-        held = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
+        waiting = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
         state._expired_to = row.expired_to
-        state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "held": held})
+        state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "waiting": waiting})
         for key, given, seq, number in database.ids(row):
             state.ids.add(key, given, seq, number)
         return state, recovery

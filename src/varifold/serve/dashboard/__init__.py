@@ -1,1 +1,1 @@
-"""The dashboard: one page, its style sheet and its scripts, served unchanged."""
+"""Dashboard: one page, its style sheet and its scripts, served unchanged."""

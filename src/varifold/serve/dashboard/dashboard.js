@@ -150,7 +150,7 @@ function showCharts(report) {
   const most = Math.max(0, ...curve.map((p) => p[1]));
   lines($("error-chart"), [{ points: curve, kind: "curve", fill: true }],
     { percent: most <= 1, least: 0.05, level: report.error.scored ? report.error.usual : null, label: (v) => `instance ${short(v)}` });
-  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} answers scored` : "";
+  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} predictions scored` : "";
   if (report.throughput.instances !== null) rates.push([Date.now(), report.throughput.instances, report.throughput.labels]);
   if (rates.length > 120) rates.shift();
   const clock = (v) => new Date(v).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -186,7 +186,7 @@ function showExperts(experts) {
   }));
 }
 
-// ---------------------------------------------------------------- the last answer
+// ---------------------------------------------------------------- the last prediction
 
 async function explain() {
   if (!chosen.model) return;

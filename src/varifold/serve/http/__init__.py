@@ -1,1 +1,1 @@
-"""The HTTP API: an ASGI application over the durable core."""
+"""HTTP API: an ASGI application over the durable core."""

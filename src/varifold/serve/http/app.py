@@ -1,4 +1,4 @@
-"""The ASGI application: find the route, check the token, and turn every error into a response."""
+"""ASGI application: find the route, check the token, and turn every error into a response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from varifold.errors import VarifoldError
 from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
 from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
-from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, refusal
+from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, error_response
 from varifold.serve.http.metrics import Metrics
 from varifold.serve.http.tokens import READ, WRITE, Tokens
 from varifold.serve.reports import Reports
@@ -68,7 +68,7 @@ _LABEL = {("POST", ""): Route("label", model_routes.label, WRITE)}
 
 
 class MethodError(RequestError):
-    """The path exists, but not with this method."""
+    """Raised when the path exists, but not with this method."""
 
     status = 405
 
@@ -85,9 +85,9 @@ def find(method: str, path: str) -> tuple[Route, str]:
         table, last = _TOP, parts[1]
     else:
         raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
-    found = table.get((method, last))
-    if found is not None:
-        return found, argument
+    route = table.get((method, last))
+    if route is not None:
+        return route, argument
     allowed = [m for m, name in table if name == last]
     if allowed:
         raise MethodError(f"{method[:20]} is not for this path; use {' or '.join(allowed)}")
@@ -97,12 +97,12 @@ def find(method: str, path: str) -> tuple[Route, str]:
 def _no_token(given: bytes | None) -> Response:
     """Return the response to a request without a token, or with an unknown one."""
     if given is None or given[:7].lower() != b"bearer ":
-        return refusal(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
-    return refusal(ForbiddenError("this token is none of the server's; its token file lists them"), 403)
+        return error_response(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
+    return error_response(ForbiddenError("the server does not know this token; see its token file"), 403)
 
 
 class App:
-    """The application; there is one per process."""
+    """Application; there is one per process."""
 
     def __init__(self, models: Models, tokens: Tokens | None, limits: BodyLimits, *, local_only: bool = True) -> None:
         self.models = models
@@ -135,12 +135,12 @@ class App:
             if response is None:
                 response = await route.handler(self, request)
         except RequestError as error:
-            response = refusal(error, error.status)
+            response = error_response(error, error.status)
         except VarifoldError as error:
-            response = refusal(error, 422)
+            response = error_response(error, 422)
         except OSError as error:
             traceback.print_exc(file=sys.stderr)
-            response = refusal(RuntimeError(f"the disk failed: {error.strerror}"), 503)
+            response = error_response(RuntimeError(f"the disk failed: {error.strerror}"), 503)
         if response is None:
             return
         await response.send(send)
@@ -150,24 +150,26 @@ class App:
         """Return why a request is not allowed; None if it is."""
         if self.tokens is not None:
             given = request.header(b"authorization")
-            request.held = self.tokens.scope_of(given) if scope else 0
-            if scope and not request.held:
+            request.token_scope = self.tokens.scope_of(given) if scope else 0
+            if scope and not request.token_scope:
                 return _no_token(given)
-            return None if request.held >= scope else refusal(ForbiddenError("this token may read, not write"), 403)
+            if request.token_scope < scope:
+                return error_response(ForbiddenError("this token may read, not write"), 403)
+            return None
         if not self.local_only:
             return None
         host, origin = request.header(b"host") or b"", request.header(b"origin")
         if not _LOCAL.fullmatch(host) or (origin is not None and origin.partition(b"://")[2] != host):
-            return refusal(ValueError("without a token the server accepts requests from this machine only"), 403)
+            return error_response(ValueError("without a token the server accepts requests from this machine only"), 403)
         return None
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         parts = scope["path"].split("/")
-        refused = self._forbidden(Request(scope, receive, send), WRITE)
-        if refused is not None or len(parts) != 4 or (parts[1], parts[3]) != ("models", "stream"):
+        forbidden = self._forbidden(Request(scope, receive, send), WRITE)
+        if forbidden is not None or len(parts) != 4 or (parts[1], parts[3]) != ("models", "stream"):
             await send(
-                {"type": "websocket.close", "code": 1008, "reason": "not allowed" if refused else "no such path"}
+                {"type": "websocket.close", "code": 1008, "reason": "not allowed" if forbidden else "no such path"}
             )
             return
         try:

@@ -24,18 +24,18 @@ def _options() -> int:
     return orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 
-def encode(found: Any) -> bytes:
+def encode(content: Any) -> bytes:
     """Encode as JSON; labels of types that JSON lacks become text."""
     try:
-        return orjson.dumps(found, option=_options(), default=str)
+        return orjson.dumps(content, option=_options(), default=str)
     except TypeError:
-        return orjson.dumps(_plain(found), option=_options(), default=str)
+        return orjson.dumps(_plain(content), option=_options(), default=str)
 
 
-def _plain(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {key if isinstance(key, str) else str(key): _plain(value) for key, value in found.items()}
-    return [_plain(value) for value in found] if isinstance(found, list | tuple) else found
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass
@@ -54,14 +54,14 @@ class Response:
         await send({"type": "http.response.body", "body": self.body})
 
 
-def answer(found: Any, status: int = 200) -> Response:
+def json_response(content: Any, status: int = 200) -> Response:
     """Return a JSON response."""
-    return Response(encode(found), status)
+    return Response(encode(content), status)
 
 
-def refusal(error: Exception, status: int) -> Response:
+def error_response(error: Exception, status: int) -> Response:
     """Return a JSON response that describes an error."""
-    response = answer({"error": str(error)}, status)
+    response = json_response({"error": str(error)}, status)
     if status == 429:
         response.headers.append((b"retry-after", b"1"))
     if status == 401:
@@ -77,9 +77,9 @@ class Request:
     receive: Receive
     send: Send
     argument: str = ""
-    """The model or the id in the path."""
-    held: int = 2
-    """The scope of the sender's token; everything if no tokens are used."""
+    """Model or id in the path."""
+    token_scope: int = 2
+    """Scope of the sender's token; everything if no tokens are used."""
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:
@@ -90,14 +90,14 @@ class Request:
 
     def query(self, name: str) -> str | None:
         """Return a query parameter."""
-        found = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
-        return found[0] if found else None
+        values = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
+        return values[0] if values else None
 
     async def body(self, most: int) -> bytes:
         """Return the complete body; reject one of more than `most` bytes as early as possible."""
-        given = self.header(b"content-length")
-        if given is not None and given.isdigit() and int(given) > most:
-            raise TooLargeError(f"the body has {int(given):,} bytes; at most {most:,} are accepted")
+        length = self.header(b"content-length")
+        if length is not None and length.isdigit() and int(length) > most:
+            raise TooLargeError(f"the body has {int(length):,} bytes; at most {most:,} are accepted")
         message = await self.receive()
         data: bytes = message.get("body", b"")
         if not message.get("more_body"):

@@ -57,7 +57,7 @@ class Metrics:
         """Collect the metrics; called by Prometheus' registry."""
         if self._app is None:
             return
-        requests = _family("Counter", "varifold_requests", "Requests answered", labels=["route", "status"])
+        requests = _family("Counter", "varifold_requests", "Completed requests", labels=["route", "status"])
         for (route, status), n in sorted(self.requests.items()):
             requests.add_metric([route, str(status)], n)
         yield requests
@@ -70,7 +70,7 @@ class Metrics:
         yield events
 
     def _histogram(self) -> Any:
-        durations = _family("Histogram", "varifold_request_seconds", "Time to answer", labels=["route"])
+        durations = _family("Histogram", "varifold_request_seconds", "Time from request to response", labels=["route"])
         for route, counts in sorted(self._durations.items()):
             total, buckets = 0, []
             for bound, n in zip([*map(str, _BUCKETS), "+Inf"], counts, strict=True):
@@ -95,7 +95,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "steps": ("Instances learned", lambda m: m.state.learner.steps),
     "waiting": ("Instances that wait for a label", lambda m: len(m.state.waiting)),
     "expired": ("Instances dropped without a label", lambda m: m.state.waiting.expired),
-    "error_recent": ("Mean loss of about the last 50 labelled answers", lambda m: m.state.monitor.error.recent),
+    "error_recent": ("Mean loss of about the last 50 labelled predictions", lambda m: m.state.monitor.error.recent),
     "error_usual": ("Mean loss of about the last 1,000", lambda m: m.state.monitor.error.usual),
     "label_rate": ("Labels per instance, recently", lambda m: m.state.monitor.label_rate),
     "snapshots": ("Snapshots since the start", lambda m: m.snapshots),

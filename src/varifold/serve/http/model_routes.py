@@ -14,13 +14,13 @@ from varifold.serve.core.errors import (
     ExpiredError,
     ForbiddenError,
     NotFoundError,
-    RefusedError,
+    RejectedError,
     RequestError,
     StoppedError,
 )
 from varifold.serve.core.models import Model
 from varifold.serve.http import rows
-from varifold.serve.http.messages import NDJSON, Request, Response, answer, encode
+from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
 from varifold.serve.http.tokens import WRITE
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ async def predict(app: App, request: Request) -> Response:
     model = app.models[request.argument]
     if not body.get("keep"):
         return Response(encode(model.state.predict(body)))
-    if request.held < WRITE:
+    if request.token_scope < WRITE:
         raise ForbiddenError("this token may read, not write: keep changes the state")
     if "y" in body:
-        raise RefusedError("an instance that is kept has no label yet: leave out y, or send it to learn")
+        raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
     return Response(encode(await model.submit(body, data)))
 
 
@@ -58,7 +58,7 @@ async def label(app: App, request: Request) -> Response:
     body = bodies.parse(await request.body(app.limits.body))
     given = request.argument
     if "x" in body or str(body.get("id", given)) != given:
-        raise RefusedError('a label is {"y": ...}; the id of its instance is in the path')
+        raise RejectedError('a label is {"y": ...}; the id of its instance is in the path')
     bodies.check_label(body)
     return await _labelled(_model_of(app, given), {**body, "id": given})
 
@@ -71,11 +71,11 @@ def _model_of(app: App, given: str) -> Model:
     if known:
         routes = ", ".join(f"/models/{model.state.name}/labels" for model in known[:_MOST_SHOWN])
         raise ConflictError(f"the id {given[:80]!r} was given in {len(known):,} models; name the model: {routes}")
-    found = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
-    if found is None or found[1] not in app.models:
+    match = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
+    if match is None or match[1] not in app.models:
         raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
-    model = app.models[found[1]]
-    if found[2] != model.state.incarnation:
+    model = app.models[match[1]]
+    if match[2] != model.state.incarnation:
         raise ExpiredError(f"the instance {given!r} belongs to a model that was deleted")
     return model
 
@@ -84,7 +84,7 @@ async def model_label(app: App, request: Request) -> Response:
     """Learn an instance that was kept under a client's id, with its label."""
     body = bodies.parse(await request.body(app.limits.body))
     if "x" in body or "id" not in body:
-        raise RefusedError('a label is {"id": ..., "y": ...}')
+        raise RejectedError('a label is {"id": ..., "y": ...}')
     bodies.check_row(body)
     return await _labelled(app.models[request.argument], body)
 
@@ -102,7 +102,7 @@ async def batch(app: App, request: Request) -> None:
     data = await request.body(app.limits.batch)
     await request.send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", NDJSON)]})
     try:
-        async for lines in rows.answer_rows(model, data):
+        async for lines in rows.apply_rows(model, data):
             await request.send({"type": "http.response.body", "body": lines, "more_body": True})
     except RequestError as error:  # the disk failed in the meantime
         line = encode({"error": str(error), "status": error.status}) + b"\n"
@@ -131,16 +131,17 @@ def summary(model: Model) -> dict[str, Any]:
 
 async def list_models(app: App, request: Request) -> Response:
     """List all models, and why some could not be recovered."""
-    found = answer({"models": [summary(model) for model in app.models], "unrecovered": app.models.unrecovered})
+    summaries = [summary(model) for model in app.models]
+    response = json_response({"models": summaries, "unrecovered": app.models.unrecovered})
     await app.models.committer.drain_group()  # only show what is on disk
-    return found
+    return response
 
 
 async def show(app: App, request: Request) -> Response:
     """Show a model with its parameters, labels and the digest of its state."""
     model = app.models[request.argument]
     learner = model.state.learner
-    found = answer(
+    response = json_response(
         {
             **summary(model),
             "params": learner._header()["params"],
@@ -150,7 +151,7 @@ async def show(app: App, request: Request) -> Response:
         }
     )
     await app.models.committer.drain_group()  # only show what is on disk
-    return found
+    return response
 
 
 async def create(app: App, request: Request) -> Response:
@@ -160,14 +161,14 @@ async def create(app: App, request: Request) -> Response:
     method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
     unknown = body.keys() - {"method", "params", "key"}
     if unknown or not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
-        raise RefusedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
-    return answer(summary(await app.models.create(request.argument, method, params, key)), 201)
+        raise RejectedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
+    return json_response(summary(await app.models.create(request.argument, method, params, key)), 201)
 
 
 async def delete(app: App, request: Request) -> Response:
     """Remove a model permanently."""
     await app.models.delete(request.argument)
-    return answer({"deleted": request.argument})
+    return json_response({"deleted": request.argument})
 
 
 async def explain(app: App, request: Request) -> Response:
@@ -183,12 +184,12 @@ async def explain(app: App, request: Request) -> Response:
     bodies.check_instance(body)
     x = state.features_of(body)
     if is_regressor(state.learner) and wanted is not None:
-        raise RefusedError("the model is a regressor, which has no labels: leave label out")
+        raise RejectedError("the model is a regressor, which has no labels: leave label out")
     try:
         parts = state.learner.explain_one(x, *([] if wanted is None else [wanted]))
     except VarifoldError as error:
-        raise RefusedError(str(error)) from error
-    return answer({**learners.answer(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})
+        raise RejectedError(str(error)) from error
+    return json_response({**learners.predict(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})
 
 
 async def features(app: App, request: Request) -> Response:
@@ -202,7 +203,7 @@ async def features(app: App, request: Request) -> Response:
             raise NotFoundError(f"the key {given[:80]!r} has not been learned")
     known = {} if learner is None else learner.features
     presence = {row["name"]: row["presence"] for row in state.monitor.features()}
-    found = {
+    rows = {
         str(name): {
             "first_seen": f.first_seen,
             "last_seen": f.last_seen,
@@ -212,12 +213,12 @@ async def features(app: App, request: Request) -> Response:
         }
         for name, f in known.items()
     }
-    return answer({"features": found, "presence": presence})
+    return json_response({"features": rows, "presence": presence})
 
 
 async def report(app: App, request: Request) -> Response:
     """Report the model's stream and error: the data of the dashboard."""
-    return answer(app.report(app.models[request.argument]))
+    return json_response(app.report(app.models[request.argument]))
 
 
 async def file(app: App, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The description of the API, in OpenAPI 3.1."""
+"""Description of the API, in OpenAPI 3.1."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _X = {
     "description": "Features by name; a missing key and null both mean absent.",
     "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
 }
-_Y = {"type": ["string", "number", "boolean"], "description": "The label."}
-_KEY = {"type": ["string", "integer"], "description": "Whose learner is meant, for a model by key."}
+_Y = {"type": ["string", "number", "boolean"], "description": "Label."}
+_KEY = {"type": ["string", "integer"], "description": "Key of the learner to use, for a model by key."}
 _ID = {"type": ["string", "integer"], "maxLength": 200}
-_SEQ = {"type": "integer", "description": "Number of the last change that the answer knows of."}
+_SEQ = {"type": "integer", "description": "Number of the last change that the response includes."}
 
 
 def _object(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": required, "properties": properties}
 
 
-_W = {"type": "number", "minimum": 0, "default": 1, "description": "The weight of the instance in learning."}
+_W = {"type": "number", "minimum": 0, "default": 1, "description": "Weight of the instance in learning."}
 _INSTANCE = _object(
     ["x"],
     x=_X,
     keep={"type": "boolean", "default": False},
-    id=_ID | {"description": "With keep: the instance waits under it, and it is answered back."},
+    id=_ID | {"description": "With keep: the instance waits under this id, and the response repeats it."},
     key=_KEY,
 )
 _LABELLED = _object(
@@ -37,19 +37,19 @@ _LABELLED = _object(
     w=_W,
     id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
     key=_KEY,
-    predict={"type": "boolean", "default": False, "description": "Answer the instance before it is learned."},
+    predict={"type": "boolean", "default": False, "description": "Predict the instance before it is learned."},
 )
-_ANSWER = _object(
+_PREDICTION = _object(
     ["label", "seq"],
     id=_ID,
     label={"type": ["string", "number", "boolean", "null"]},
     probabilities={
         "type": ["object", "array"],
         "additionalProperties": {"type": "number"},
-        "description": 'By label; pairs [label, probability] where two labels, such as 1 and "1", have one name.',
+        "description": 'By label; pairs [label, probability] if two labels, such as 1 and "1", share a name.',
     },
-    intervals={"type": "object", "description": "Low and high of a regressor by coverage, of a model with coverages."},
-    sets={"type": "object", "description": "Labels of a classifier by coverage, of a model with coverages."},
+    intervals={"type": "object", "description": "Bounds of a regressor, by coverage, if the model has coverages."},
+    sets={"type": "object", "description": "Labels of a classifier, by coverage, if the model has coverages."},
     seq=_SEQ,
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
@@ -64,7 +64,7 @@ _TEXTS = {
     "events": "text/event-stream",
     "page": "text/html",
 }
-_REFUSALS = {
+_ERRORS = {
     400: "not JSON",
     401: "no token",
     403: "the token does not allow it",
@@ -79,13 +79,13 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     ("/models", "get", "List the models", None, {"type": "object"}, 200, {}),
     ("/models/{model}", "put", "Make a model", _MADE, {"type": "object"}, 201, {409: "exists already"}),
     ("/models/{model}", "get", "Method, steps and digest of a model", None, {"type": "object"}, 200, {}),
-    ("/models/{model}", "delete", "Remove a model for good", None, {"type": "object"}, 200, {}),
+    ("/models/{model}", "delete", "Remove a model permanently", None, {"type": "object"}, 200, {}),
     (
         "/models/{model}/predict",
         "post",
         "Predict an instance, and keep it for its label on request",
         _INSTANCE,
-        _ANSWER,
+        _PREDICTION,
         200,
         {},
     ),
@@ -102,7 +102,7 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     (
         "/labels/{id}",
         "post",
-        "Label a kept instance, by the id of the answer",
+        "Label a kept instance, by the id of its prediction",
         _object(["y"], y=_Y, w=_W, key=_KEY),
         _DONE,
         200,
@@ -113,14 +113,14 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     (
         "/models/{model}/explain",
         "post",
-        "What each feature adds to a prediction",
+        "Explain what each feature adds to a prediction",
         _object([], x=_X, label=_Y),
         {"type": "object"},
         200,
         {},
     ),
-    ("/models/{model}/features", "get", "Every feature known", None, {"type": "object"}, 200, {}),
-    ("/models/{model}/report", "get", "What the model sees and how it does", None, {"type": "object"}, 200, {}),
+    ("/models/{model}/features", "get", "List every known feature", None, {"type": "object"}, 200, {}),
+    ("/models/{model}/report", "get", "Report the model's stream and error", None, {"type": "object"}, 200, {}),
     ("/models/{model}/file", "get", "The model file", None, "file", 200, {}),
     ("/models/{model}/restore", "post", "Replace the learner by a model file", "file", _DONE, 200, {}),
     ("/healthz", "get", "The process runs", None, {"type": "object"}, 200, {}),
@@ -144,9 +144,9 @@ def _content(kind: Any) -> dict[str, Any]:
 def document() -> dict[str, Any]:
     """Return the complete description."""
     paths: dict[str, Any] = {}
-    for path, method, summary, body, found, status, refusals in _ROUTES:
-        responses: dict[str, Any] = {str(status): {"description": "done", "content": _content(found)}}
-        for code, text in sorted({**_REFUSALS, **refusals}.items()):
+    for path, method, summary, body, response, status, errors in _ROUTES:
+        responses: dict[str, Any] = {str(status): {"description": "done", "content": _content(response)}}
+        for code, text in sorted({**_ERRORS, **errors}.items()):
             responses[str(code)] = {"description": text, "content": _content(_ERROR)}
         operation: dict[str, Any] = {"summary": summary, "responses": responses}
         if body is not None:

@@ -10,7 +10,7 @@ import asyncio
 import resource
 from typing import Any
 
-_HEAD, _BODY, _ANSWER = range(3)
+_HEAD, _BODY, _RESPONSE = range(3)
 _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
 _BODY_SECONDS = 60.0
@@ -20,11 +20,11 @@ _RESERVED = 128
 _DEFAULT_MOST = 4_096
 
 
-def most_connections(asked: int | None) -> int:
+def most_connections(requested: int | None) -> int:
     """Return the most connections: the requested number, as far as the file descriptors of the process allow."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = _DEFAULT_MOST if soft == resource.RLIM_INFINITY else max(16, soft - _RESERVED)
-    return min(_DEFAULT_MOST if asked is None else asked, allowed)
+    return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
 def make_protocol(most: int) -> type[asyncio.Protocol]:
@@ -56,7 +56,7 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
 
         def on_message_complete(self) -> None:
             """Stop the timeout: the request is complete."""
-            self._phase = _ANSWER
+            self._phase = _RESPONSE
             super().on_message_complete()
 
         def data_received(self, data: bytes) -> None:

@@ -25,7 +25,7 @@ _WINDOW = 512
 """Most messages of a web socket that are in progress."""
 
 
-async def answer_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
+async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
     """Yield one line of JSON per row, as chunks of rows reach the disk: results, or errors for rejected rows.
 
     A few chunks are in progress at a time: one is applied while another is written.
@@ -46,7 +46,7 @@ async def answer_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
         if not under_way:
             break
         chunk = under_way.popleft()
-        yield await chunk.answers()
+        yield await chunk.output()
         rejected += chunk.rejected
     if more and lines.read(1):
         text = f"{rejected:,} rows were rejected; the rest of the batch was not read"
@@ -71,8 +71,8 @@ class _Chunk:
                 self._applied.append((read_row(text), text))
                 self._bytes += len(text)
             except RequestError as error:
-                said = str(error).replace("the body", "the row")
-                self._errors[self.rows] = encode({"error": said, "status": error.status})
+                reason = str(error).replace("the body", "the row")
+                self._errors[self.rows] = encode({"error": reason, "status": error.status})
             self.rows += 1
 
     async def submit(self, model: Model) -> None:
@@ -84,23 +84,23 @@ class _Chunk:
             except BusyError:
                 await asyncio.sleep(0.01)
 
-    async def answers(self) -> bytes:
+    async def output(self) -> bytes:
         """Return one line per row, once their changes are on disk."""
-        found = iter(await self._done)
-        out = [self._errors[i] if i in self._errors else self._line(next(found)) for i in range(self.rows)]
+        results = iter(await self._done)
+        out = [self._errors[i] if i in self._errors else self._line(next(results)) for i in range(self.rows)]
         self.rejected += len(self._errors)
         return b"\n".join(out) + b"\n"
 
-    def _line(self, answer: dict[str, Any]) -> bytes:
-        self.rejected += "error" in answer
-        return encode(answer)
+    def _line(self, result: dict[str, Any]) -> bytes:
+        self.rejected += "error" in result
+        return encode(result)
 
 
 async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
     """Serve a web socket: each message is a row, and the results are sent in the same order."""
     await send({"type": "websocket.accept"})
     window: asyncio.Queue[asyncio.Future[Any] | bytes | None] = asyncio.Queue(_WINDOW)
-    sender = asyncio.get_running_loop().create_task(_send_answers(window, send))
+    sender = asyncio.get_running_loop().create_task(_send_results(window, send))
     try:
         while (message := await receive())["type"] == "websocket.receive":
             text = message.get("text")
@@ -120,14 +120,14 @@ def _start(model: Model, data: bytes, most: int) -> asyncio.Future[Any] | bytes:
         return encode({"error": str(error), "status": error.status})
 
 
-async def _send_answers(window: asyncio.Queue[asyncio.Future[Any] | bytes | None], send: Send) -> None:
-    while (found := await window.get()) is not None:
-        if not isinstance(found, bytes):
+async def _send_results(window: asyncio.Queue[asyncio.Future[Any] | bytes | None], send: Send) -> None:
+    while (result := await window.get()) is not None:
+        if not isinstance(result, bytes):
             try:
-                found = encode(await found)
+                result = encode(await result)
             except VarifoldError as error:
-                found = encode({"error": str(error), "status": getattr(error, "status", 422)})
+                result = encode({"error": str(error), "status": getattr(error, "status", 422)})
         try:
-            await send({"type": "websocket.send", "text": found.decode()})
+            await send({"type": "websocket.send", "text": result.decode()})
         except OSError:
             continue  # the client is gone; what it sent is still committed

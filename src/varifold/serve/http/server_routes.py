@@ -6,7 +6,7 @@ import asyncio
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from varifold.serve.http.messages import Request, Response, answer, encode
+from varifold.serve.http.messages import Request, Response, encode, json_response
 from varifold.serve.http.openapi import document
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _HEARTBEAT = 15.0
 
 async def healthz(app: App, request: Request) -> Response:
     """Report that the process runs."""
-    return answer({"status": "ok"})
+    return json_response({"status": "ok"})
 
 
 async def readyz(app: App, request: Request) -> Response:
@@ -32,8 +32,8 @@ async def readyz(app: App, request: Request) -> Response:
     reasons = {m.name: m.stopped or m.snapshot_failed for m in app.models}
     stopped = {name: reason for name, reason in reasons.items() if reason is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
-        return answer({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
-    return answer({"status": "ready"})
+        return json_response({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
+    return json_response({"status": "ready"})
 
 
 async def metrics(app: App, request: Request) -> Response:
@@ -43,7 +43,7 @@ async def metrics(app: App, request: Request) -> Response:
 
 async def openapi(app: App, request: Request) -> Response:
     """Return the description of the API."""
-    return answer(document())
+    return json_response(document())
 
 
 async def page(app: App, request: Request) -> Response:

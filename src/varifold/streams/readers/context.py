@@ -13,7 +13,7 @@ from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
-from varifold.streams.readers.dates import Dates, refuse_dates
+from varifold.streams.readers.dates import Dates, reject_dates
 from varifold.streams.readers.notation import THOUSANDS, Notation, detect_notations
 from varifold.streams.stream import BLOCK_CELLS
 
@@ -168,7 +168,7 @@ class Context:
             sample = [] if given else list(cells)
             column = Column(name, given or inferred_type(sample, decimal), given is not None)
             if column.type != "numeric" and not self.names_only:  # no number is written as a date
-                refuse_dates(name, sample)
+                reject_dates(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
             self.columns[name] = column

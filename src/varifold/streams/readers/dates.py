@@ -11,7 +11,7 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
 from varifold.streams.readers.missing import is_missing
 
-__all__ = ["PARTS", "Dates", "date_error", "refuse_dates"]
+__all__ = ["PARTS", "Dates", "date_error", "reject_dates"]
 
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
@@ -94,7 +94,7 @@ class Dates:
         return found
 
 
-def refuse_dates(column: str | int, cells: Sequence[str]) -> None:
+def reject_dates(column: str | int, cells: Sequence[str]) -> None:
     """Raise an error for a column of dates that no option names: each date would be a separate category.
 
     At least nine cells in ten must be dates; the search stops when more than a tenth are not.
