@@ -65,7 +65,8 @@ def facts_of(
     }
     about |= uncertainty.facts(summary)
     if isinstance(first, RegressionResult):
-        return found | {"lowest": first.lowest, "highest": first.highest} | about | _regression_metrics(summary) | resources
+        bounds = {"lowest": first.lowest, "highest": first.highest}
+        return found | bounds | about | _regression_metrics(summary) | resources
     metrics = _label_metrics(summary) | costs.facts(args.costs, summary)
     return found | {"classes": len(first.labels), "labels": first.labels} | about | metrics | resources
 
@@ -148,7 +149,8 @@ def _page(facts: dict[str, Any]) -> str:
         rows.append([label, number(measured["mean"]), *([number(measured["std"])] if several else [])])
     if "cost" in facts:
         constant = facts["constant_cost"]
-        rows.append(["cost per row", number(facts["cost"]["mean"]), *([number(facts["cost"]["std"])] if several else [])])
+        spread = [number(facts["cost"]["std"])] if several else []
+        rows.append(["cost per row", number(facts["cost"]["mean"]), *spread])
         rows.append([f"cost per row if always {constant['label']!r}", number(constant["mean"]), *[""] * several])
     baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
     rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])

@@ -179,8 +179,8 @@ def read(
         if the first 4 MB are not UTF-8, with a warning that names the files before the first row is read.
     delimiter, header
         Of CSV. The delimiter is detected if not given. Without a header the columns are called c1, c2, ... A first
-        column without a name that numbers or names the rows, as pandas and R write it, is left out with a warning; it is
-        called column1 and kept if another option names it.
+        column without a name that numbers or names the rows, as pandas and R write it, is left out with a warning; it
+        is called column1 and kept if another option names it.
     decimal, thousands
         Separators of decimals (``.`` or ``,``) and of thousands (``.``, ``,``, ``'`` or a space) in numbers of text,
         the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and

@@ -123,7 +123,7 @@ def test_an_encoding_that_is_given_must_be_right():
         rows("latin1.csv", encoding="utf-8")
     with pytest.raises(DataError, match=f"line 1: the name of column 1 is not UTF-8; {ENCODING}"):
         rows("latin1_header.csv", encoding="utf-8")
-    with pytest.raises(DataError, match="utf16.csv is UTF-16 text; pass encoding='utf-16'"):
+    with pytest.raises(DataError, match=r"utf16\.csv is UTF-16 text; pass encoding='utf-16'"):
         rows("utf16.csv", encoding="utf-8")
 
 

@@ -190,9 +190,9 @@ class Context:
         self.ignore = frozenset({*self.ignore, name})
         if not self.names_only:
             warnings.warn(
-                f"the first column of {file} has no name and a different value in each row, such as {cells[0]!r}: it is "
-                f"left out, as an index that pandas or R wrote; to keep it, give its type, types={{{name!r}: 'category'}} "
-                f"(--types {name}=category)",
+                f"the first column of {file} has no name and a different value in each row, such as {cells[0]!r}: it "
+                "is left out, as an index that pandas or R wrote; to keep it, give its type, "
+                f"types={{{name!r}: 'category'}} (--types {name}=category)",
                 VarifoldWarning,
                 stacklevel=2,
             )

@@ -64,12 +64,11 @@ def _example(sample: bytes, encoding: str) -> str:
 
 def _warn(files: list[str], encoding: str, word: str, total: int) -> None:
     """Name the files, how they are read, and how to change it."""
-    more = "" if len(files) == 1 else f" and {len(files) - 1} more"
+    subject = f"{files[0]} is" if len(files) == 1 else f"{files[0]} and {len(files) - 1} more are"
     others = total - len(files)
     unlike = f", unlike the other {others}" if others > 1 else ", unlike the other file" if others else ""
     warnings.warn(
-        f"{files[0]}{more} {'is' if len(files) == 1 else 'are'} not UTF-8{unlike}; read as {encoding}{word}; if that is "
-        "wrong, pass encoding (--encoding)",
+        f"{subject} not UTF-8{unlike}; read as {encoding}{word}; if that is wrong, pass encoding (--encoding)",
         VarifoldWarning,
         stacklevel=2,
     )
