@@ -164,7 +164,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         feature with such a name is listed as ``"feature (decision)"``.
         """
         index = -1 if label is None else self._class_index(label)
-        return self._explanation(*self._engine.explain_one(x, index), by_column)
+        parts, others = self._engine.explain_one(x, index)
+        return self._explanation(parts, others, by_column)
 
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0

@@ -150,7 +150,7 @@ class VaryingLearner(Estimator):
         )
 
     def _explanation(
-        self, parts: Mapping[Name, float], others: Mapping[str, float], by_column: bool
+        self, parts: Mapping[Name, float], others: Mapping[Name, float], by_column: bool
     ) -> dict[Name, float]:
         """Join contributions of features and others, largest first; a feature named like another one is prefixed."""
         joined: dict[Name, float] = dict(others)

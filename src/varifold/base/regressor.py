@@ -112,7 +112,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         contributes, mainly the mean of the targets, is listed last, as ``"(intercept)"``; a feature with such a name is
         listed as ``"feature (intercept)"``.
         """
-        return self._explanation(*self._engine.explain_one(x), by_column)
+        parts, others = self._engine.explain_one(x)
+        return self._explanation(parts, others, by_column)
 
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
