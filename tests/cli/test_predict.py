@@ -298,3 +298,19 @@ def test_a_file_to_read_is_never_written_to(model: Path, tmp_path: Path, capsys:
         assert "is a file to read" in capsys.readouterr().err
         assert data.read_bytes() == before
         assert model.read_bytes() == saved
+
+
+def test_an_output_file_is_complete_or_as_it_was(tmp_path: Path) -> None:
+    """An error in the middle of the input leaves neither a part of a file nor a temporary one."""
+    data = tmp_path / "a.jsonl"
+    rows = [json.dumps({"a": i % 7, "y": "up" if i % 7 > 3 else "down"}) for i in range(30_000)]
+    data.write_text("\n".join(rows) + "\n")
+    out = tmp_path / "out.csv"
+    out.write_text("before")
+    assert main(["run", str(data), "--target", "y", "--model", "arow", "--predictions", str(out)]) == 0
+    complete = out.read_text()
+    assert complete.count("\n") == 30_001
+    data.write_text("\n".join([*rows, '{"a": ', ""]))
+    assert main(["run", str(data), "--target", "y", "--model", "arow", "--predictions", str(out)]) != 0
+    assert out.read_text() == complete
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "out.csv"]

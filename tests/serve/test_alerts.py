@@ -177,6 +177,22 @@ def test_the_monitor_is_bounded() -> None:
     assert always["count"] == 20_000
 
 
+def test_the_monitor_is_bounded_in_names_that_churn() -> None:
+    """30 new names per instance, also within a bin that has grown: regular ones stay, and nothing else grows."""
+    monitor = Monitor()
+    monitor.width = 1 << 20
+    for i in range(5_000):
+        rare = {"rare": 1.0} if i % 8 == 0 else {}
+        monitor.observe({"always": 1.0, **{f"w{i}-{k}": 1.0 for k in range(30)}, **rare})
+    monitor.observe({f"wide-{i}": 1.0 for i in range(10_000)})
+    names = monitor.names()
+    assert {"always", "rare"} <= set(names)
+    assert len(names) <= 2 * TRACKED
+    dumped = monitor.dump()
+    assert all(len(dumped[part]) <= 2 * TRACKED + 1 for part in ("first", "last", "count", "bin"))
+    assert monitor.count("always") == 5_000
+
+
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 7, 8])
 def test_a_long_stream_is_sampled_whatever_its_rhythm(period: int) -> None:
     """Features that take turns are all here, and one that falls silent is seen to be."""

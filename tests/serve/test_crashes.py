@@ -70,7 +70,7 @@ def test_kills_under_load_lose_nothing(make_server: Callable[..., Server]) -> No
         with server.client() as client:
             while sum(len(s.learned) for s in senders) < 400:
                 client.get("/healthz")
-            seen = client.get("/models/m").json()
+            seen = client.get("/models/m/digest").json()
         server.kill()
         for sender in senders:
             sender.join()
@@ -123,7 +123,7 @@ def test_a_clean_stop_leaves_a_snapshot_and_nothing_to_replay(make_server: Calla
         client.put("/models/m", json={"method": "arow"})
         for i in range(20):
             client.post("/models/m/learn", json=instance(i))
-        before = client.get("/models/m").json()
+        before = client.get("/models/m/digest").json()
     assert server.stop() == 0
     state, recovery = stored(server.folder, "m")
     assert (recovery.snapshot, recovery.replayed) == (20, 0)

@@ -168,12 +168,15 @@ def test_a_backup_is_a_whole_store(tmp_path: Path, capsys: pytest.CaptureFixture
     backup = tmp_path / "backup.db"
     assert main(["backup", str(tmp_path / "s"), str(backup)]) == 0
     assert "1 model" in capsys.readouterr().err
+    assert main(["backup", str(tmp_path / "s"), str(backup)]) == 2
+    assert "exists; give another name, or --force" in capsys.readouterr().err
+    assert main(["backup", "--force", str(tmp_path / "s"), str(backup)]) == 0
     assert main(["restore", str(backup), str(tmp_path / "new")]) == 0
     found, _ = stored(tmp_path / "new", "m")
     assert content(found) == content(state)
     assert main(["restore", str(backup), str(tmp_path / "new")]) == 1
     assert "exists; give a new folder" in capsys.readouterr().err
-    assert main(["backup", str(tmp_path / "nothing"), str(backup)]) == 1
+    assert main(["backup", "--force", str(tmp_path / "nothing"), str(backup)]) == 1
     assert "does not exist" in capsys.readouterr().err
     backup.write_bytes(backup.read_bytes()[:-5_000])
     assert main(["restore", str(backup), str(tmp_path / "other")]) == 1

@@ -132,7 +132,7 @@ def test_a_line_is_read_as_run_reads_it(line: bytes, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_bytes(line + b"\n")
     plain = AROW()
     try:
-        for block in streams.read([tmp_path / "one.jsonl"], target="state").blocks():
+        for block in streams.read([tmp_path / "one.jsonl"], target="state", target_type="class").blocks():
             plain.learn_many(block)
     except DataError as error:
         said = str(error).rpartition("one.jsonl, line 1: ")[2]
@@ -214,3 +214,20 @@ def test_lines_are_numbered_as_in_the_file() -> None:
     found = [orjson.loads(text) for text in out.splitlines()]
     assert len(found) == 3
     assert found[2]["line"] == 5
+
+
+@pytest.mark.parametrize(
+    "labels", [[21.5, 22.25], [0.5, 1.5] * 5, [1, 2, 3], [0.5, 1.5] * 6, [i + 0.5 for i in range(12)]]
+)
+def test_run_and_follow_decide_alike_on_few_targets(
+    labels: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"size": i % 7, "price": y} for i, y in enumerate(labels)]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    with path.open("rb") as source:
+        monkeypatch.setattr(sys, "stdin", source)
+        assert main(["follow", "--target", "price", "--state", str(tmp_path / "s")]) == 0
+    state, _ = stored(tmp_path / "s", "follow")
+    target_type = streams.read(path, target="price").target_type
+    assert (target_type == "number") == state.learner._header()["method"].endswith("regressor")

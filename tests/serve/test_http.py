@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,10 @@ from websockets.sync.client import connect
 
 import varifold
 from tests.serve.server import Server, instance, numbers, taught
+from varifold import AROW, Vote
+from varifold.base import files
 from varifold.serve.http import app, server_routes
+from varifold.serve.server import Settings
 
 
 def test_make_show_list_delete(client: httpx.Client) -> None:
@@ -24,7 +28,7 @@ def test_make_show_list_delete(client: httpx.Client) -> None:
     assert client.put("/models/plant").status_code == 409
     shown = client.get("/models/plant").json()
     assert (shown["params"]["C"], shown["steps"], shown["seq"]) == (0.5, 0, 0)
-    assert len(shown["digest"]) == 64
+    assert len(client.get("/models/plant/digest").json()["digest"]) == 64
     assert "plant" in [m["name"] for m in client.get("/models").json()["models"]]
     assert client.delete("/models/plant").status_code == 200
     missing = client.get("/models/plant")
@@ -40,7 +44,8 @@ def test_make_show_list_delete(client: httpx.Client) -> None:
         ("ok", {"method": "os:system"}, "no method"),
         ("ok", {"method": "arow", "params": {"rr": 1}}, "no parameter 'rr'"),
         ("ok", {"method": "arow", "params": {"r": -1}}, "'r' parameter of AROW"),
-        ("ok", {"methods": "arow"}, "a model is made of"),
+        ("ok", {"methods": "arow"}, "no field 'methods'"),
+        ("ok", {"method": 5}, "a model is made of"),
         ("a.b", {}, "letters, digits"),
         ("x" * 65, {}, "letters, digits"),
         ("%2e%2e", {}, "letters, digits"),
@@ -76,9 +81,9 @@ def test_nan_is_absence(make_server: Callable[..., Server]) -> None:
     server.kill()
     server.start()
     with server.client() as client:
-        shown = [client.get(f"/models/{name}").json() for name in ("nan", "null")]
-    assert shown[0]["steps"] == 11
-    assert shown[0]["digest"] == shown[1]["digest"]
+        assert client.get("/models/nan").json()["steps"] == 11
+        digests = {client.get(f"/models/{name}/digest").json()["digest"] for name in ("nan", "null")}
+    assert len(digests) == 1
 
 
 BAD = [
@@ -109,15 +114,22 @@ BAD = [
 ]
 
 
+def shown(client: httpx.Client, model: str) -> dict[str, object]:
+    """Everything that is shown of a model and its digest, but for memory, which a rejected change may reserve."""
+    found = client.get(f"/models/{model}").json() | client.get(f"/models/{model}/digest").json()
+    del found["bytes"]
+    return found  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize(("body", "status", "text"), BAD)
 def test_refused_bodies_change_nothing(client: httpx.Client, model: str, body: bytes, status: int, text: str) -> None:
     taught(client, model, 3)
-    before = client.get(f"/models/{model}").json()
+    before = shown(client, model)
     found = client.post(f"/models/{model}/learn", content=body)
     assert (found.status_code, text in found.json()["error"]) == (status, True), found.text
     if text not in ("y is missing", "20,000"):  # a row without y is a prediction, and a batch may be longer
         assert orjson.loads(client.post(f"/models/{model}/batch", content=body).text)["status"] == status
-    assert client.get(f"/models/{model}").json() == before
+    assert shown(client, model) == before
 
 
 REFUSED_BY_THE_LEARNER = [
@@ -153,17 +165,17 @@ def test_what_the_learner_rejects_is_not_stored(
     first = {"x": {"a": 1.0, "v": "o"}, **({"key": "k"} if "key" in made else {})}
     client.post(f"/models/{name}/learn", json={**first, "y": 1.5})
     client.post(f"/models/{name}/predict", json={**first, "keep": True, "id": "kept"})
-    before = client.get(f"/models/{name}").json()
+    before = shown(client, name)
     rows = stored_changes(shared)
     route = "labels" if "x" not in body else "predict" if "keep" in body else "learn"
     found = client.post(f"/models/{name}/{route}", json=body)
     assert (found.status_code, text in found.json()["error"]) == (422, True), found.text
     batched = orjson.loads(client.post(f"/models/{name}/batch", json=body).text)
     assert (batched["status"], batched["error"]) == (422, found.json()["error"])
-    with connect(f"{shared.url.replace('http', 'ws')}/models/{name}/stream") as socket:
-        socket.send(orjson.dumps(body).decode())
-        assert orjson.loads(socket.recv()) == batched
-    assert client.get(f"/models/{name}").json() == before
+    with connect(f"{shared.url.replace('http', 'ws')}/models/{name}/stream") as stream:
+        stream.send(orjson.dumps(body).decode())
+        assert orjson.loads(stream.recv()) == batched
+    assert shown(client, name) == before
     assert stored_changes(shared) == rows
     client.delete(f"/models/{name}")
 
@@ -207,18 +219,18 @@ def test_batch_and_single_requests_lead_to_the_same_state(client: httpx.Client, 
     taught(client, model, 40)
     client.put("/models/batched", json={"method": "arow"})
     client.post("/models/batched/batch", content=b"\n".join(orjson.dumps(instance(i)) for i in range(40)))
-    digests = {client.get(f"/models/{name}").json()["digest"] for name in (model, "batched")}
+    digests = {client.get(f"/models/{name}/digest").json()["digest"] for name in (model, "batched")}
     assert len(digests) == 1
     client.delete("/models/batched")
 
 
 def test_stream_answers_in_order(shared: Server, client: httpx.Client, model: str) -> None:
-    with connect(f"{shared.url.replace('http', 'ws')}/models/{model}/stream") as socket:
+    with connect(f"{shared.url.replace('http', 'ws')}/models/{model}/stream") as stream:
         for i in range(200):
-            socket.send(orjson.dumps(instance(i) if i % 3 else {"x": instance(i)["x"]}).decode())
-        socket.send("{")
-        socket.send('{"x": {"f0": 1.0}, "keep": true}')
-        answers = [orjson.loads(socket.recv()) for _ in range(202)]
+            stream.send(orjson.dumps(instance(i) if i % 3 else {"x": instance(i)["x"]}).decode())
+        stream.send("{")
+        stream.send('{"x": {"f0": 1.0}, "keep": true}')
+        answers = [orjson.loads(stream.recv()) for _ in range(202)]
     assert ["label" in a for a in answers[:200]] == [i % 3 == 0 for i in range(200)]
     learned = [a["seq"] for i, a in enumerate(answers[:200]) if i % 3]
     assert learned == list(range(1, len(learned) + 1))
@@ -270,13 +282,13 @@ def test_looking_inside(client: httpx.Client, model: str) -> None:
 
 def test_file_and_restore(client: httpx.Client, model: str, tmp_path: Path) -> None:
     taught(client, model)
-    digest = client.get(f"/models/{model}").json()["digest"]
+    digest = client.get(f"/models/{model}/digest").json()["digest"]
     path = tmp_path / "model"
     path.write_bytes(client.get(f"/models/{model}/file").content)
     assert varifold.load(path).steps == 40
     client.put("/models/copy", json={"method": "olvf"})
     assert client.post("/models/copy/restore", content=path.read_bytes()).status_code == 200
-    assert client.get("/models/copy").json()["digest"] == digest
+    assert client.get("/models/copy/digest").json()["digest"] == digest
     damaged = client.post("/models/copy/restore", content=path.read_bytes()[:-7])
     assert damaged.status_code == 422
     assert re.search("damaged|truncated", damaged.json()["error"])
@@ -310,6 +322,41 @@ def test_other_sites_and_names_are_kept_out(client: httpx.Client) -> None:
     assert client.get("/models", headers={"host": "evil.example"}).status_code == 403
     assert client.get("/models", headers={"origin": "http://evil.example"}).status_code == 403
     assert client.get("/models", headers={"origin": str(client.base_url).rstrip("/")}).status_code == 200
+
+
+def test_what_is_no_path_is_not_found(shared: Server) -> None:
+    host, port = shared.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        raw.sendall(b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        assert raw.recv(12) == b"HTTP/1.1 404"
+
+
+def test_the_dashboard_may_not_be_framed(client: httpx.Client) -> None:
+    headers = client.get("/").headers
+    assert headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost.example", False),
+     ("127.example", False), ("0.0.0.0", False), ("::1.example", False)],
+)  # fmt: skip
+def test_which_hosts_are_local(host: str, local: bool) -> None:
+    assert Settings(Path(), host=host).local is local
+
+
+def test_a_restored_vote_has_no_explanations_and_no_method_that_is_no_text(client: httpx.Client, model: str) -> None:
+    learner = AROW()
+    learner.learn_one({"a": 1.0}, "up")
+    header, arrays = learner._content()
+    crafted = client.post(f"/models/{model}/restore", content=files.encode({**header, "method": {}}, arrays))
+    assert (crafted.status_code, "which method" in crafted.json()["error"]) == (422, True)
+    assert client.post(f"/models/{model}/restore", content=Vote([learner, AROW()]).to_bytes()).status_code == 200
+    explained = client.post(f"/models/{model}/explain", json={"x": {"a": 1.0}})
+    assert (explained.status_code, "Vote has no explanations" in explained.json()["error"]) == (422, True)
+    assert client.get(f"/models/{model}/features").status_code == 200
+    assert client.get(f"/models/{model}").json()["method"] == "vote"
 
 
 def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:

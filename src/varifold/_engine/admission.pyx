@@ -78,13 +78,18 @@ cdef class Admission:
     cdef int reserve(self) except -1 with gil:
         """Check the unknown names of the gathered instance and reserve the memory to admit them."""
         cdef Instance instance = self.instance
+        cdef Py_ssize_t needed, capacity
         instance.pending = instance.unknown_pairs()
-        self.space.reserve(self.check(instance.pending))
+        needed = self.check(instance.pending)
+        self.space.reserve(needed)
         instance.reserve(instance.n + len(instance.pending))
-        if self.space.capacity > self.fitted:
-            self.scaler.grow(self.space.capacity)
-            self.model.grow(self.space.capacity)
-            self.fitted = self.space.capacity  # only now: if a part of it failed, the next attempt grows again
+        needed += self.space.size
+        # The space is larger than twice that if it grew for an instance for which the model then had no memory.
+        capacity = min(self.space.capacity, 2 * needed)
+        if needed > self.fitted and capacity > self.fitted:
+            self.scaler.grow(capacity)
+            self.model.grow(capacity)
+            self.fitted = capacity  # only now: if a part of it failed, the next attempt grows again
         if instance.row_ids != NULL and self.space.capacity > instance.binding.slots:
             instance.binding.fit(self.space)
         return 0

@@ -10,8 +10,18 @@ cdef extern from *:
     #include <stdlib.h>
     #include <string.h>
     #if defined(__linux__)
+    #include <malloc.h>
     #include <sys/mman.h>
     #endif
+
+    static size_t varifold_block_size(void *block)
+    {
+    #if defined(__linux__)
+        return malloc_usable_size(block);
+    #else
+        return 0;   /* unknown: a block that grows is counted again */
+    #endif
+    }
 
     static void *varifold_aligned(size_t bytes)
     {
@@ -36,14 +46,22 @@ cdef extern from *:
     }
     """
     void* varifold_aligned(size_t bytes) noexcept nogil
+    size_t varifold_block_size(void* block) noexcept nogil
 
 cdef long long requests = 0     # counted since fail_at() was called
 cdef long long failing = 0      # the request that fails; 0: none
+cdef long long allowed = -1     # bytes that may still be requested; -1: any number
+cdef bint denied = False        # whether a request exceeded the allowance
 
 
-cdef bint refused() noexcept nogil:
-    """Count a request; return whether it is the one that a test makes fail."""
-    global requests
+cdef bint refused(size_t bytes) noexcept nogil:
+    """Count a request; return whether it exceeds the allowance, or is the one that a test makes fail."""
+    global requests, allowed, denied
+    if allowed >= 0:
+        if bytes > <size_t> allowed:
+            denied = True
+            return True
+        allowed -= <long long> bytes
     if failing == 0:
         return False
     requests += 1
@@ -52,7 +70,7 @@ cdef bint refused() noexcept nogil:
 
 cdef void* allocate(size_t bytes) noexcept nogil:
     """Return zeroed memory, or NULL. Release it with free()."""
-    if refused():
+    if refused(bytes):
         return NULL
     return calloc(1, bytes if bytes else 1)
 
@@ -62,7 +80,7 @@ cdef void* allocate_aligned(size_t bytes) noexcept nogil:
 
     On Linux it is aligned to a cache line, and a block of 4 MB or more uses huge pages if the system has them.
     """
-    if refused():
+    if refused(bytes):
         return NULL
     return varifold_aligned(bytes)
 
@@ -70,7 +88,8 @@ cdef void* allocate_aligned(size_t bytes) noexcept nogil:
 cdef int resize(void** block, size_t bytes) noexcept nogil:
     """Resize the block to this many bytes; return 0, or -1 and leave the block unchanged."""
     cdef void* p
-    if refused():
+    cdef size_t old_bytes = 0 if allowed < 0 or block[0] == NULL else varifold_block_size(block[0])
+    if refused(bytes - old_bytes if bytes > old_bytes else 0):
         return -1
     p = realloc(block[0], bytes if bytes else 1)
     if p == NULL:
@@ -114,3 +133,22 @@ def fail_at(long long k):
     requests = 0
     failing = k
     return counted
+
+
+def allow(long long bytes):
+    """Let later requests fail once they sum to more than this many bytes; -1 lifts the limit.
+
+    Return what was left of the previous allowance. A block that grows counts by its growth; memory that is released is
+    not counted. The limit holds for the whole process: only one thread may learn while it is set.
+    """
+    global allowed, denied
+    left = allowed
+    allowed = max(bytes, -1)
+    if bytes >= 0:
+        denied = False
+    return left
+
+
+def was_denied():
+    """Return whether a request exceeded the latest allowance."""
+    return denied

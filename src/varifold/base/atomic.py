@@ -13,7 +13,7 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["publish", "replace_file", "sync_folder", "write_all", "write_synced"]
+__all__ = ["publish", "replace_file", "replacing", "sync_folder", "write_all", "write_synced"]
 
 _MARK = ".varifold-"
 _END = ".part"
@@ -24,11 +24,21 @@ def replace_file(target: Path, data: bytes) -> None:
 
     A process that is killed meanwhile leaves its temporary file; the next call for the same target removes it.
     """
+    with replacing(target) as (_, handle):
+        write_synced(handle, data)
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[tuple[Path, int]]:
+    """Yield a temporary file next to the target, open for writing, which replaces the target at the end of the block.
+
+    After an error the target is as it was, and the temporary file is gone.
+    """
     remove_stale(target)
     temporary, handle = _new_part(target)
     try:
         try:
-            write_synced(handle, data)
+            yield temporary, handle
             if sys.platform != "win32":
                 publish(temporary, target)  # while the lock is held, so that nobody removes the file as stale
         finally:

@@ -25,7 +25,6 @@ COMMANDS = [
     "models",
     "scenarios",
     "inspect",
-    "report",
     "explain",
     "predict",
     "serve",

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from varifold.errors import ParameterError
+
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command."""
@@ -18,13 +20,16 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("state", type=Path, metavar="STATE", help="folder of the state")
-    parser.add_argument("file", type=Path, metavar="FILE", help="file to write; replaced once the copy is complete")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--force", action="store_true", help="replace a file that exists, once the copy is complete")
 
 
 def run(args: argparse.Namespace) -> int:
     """Copy the state and report the number of models and bytes."""
     from varifold.serve.core.database import backup
 
+    if args.file.exists() and not args.force:
+        raise ParameterError(f"{args.file} exists; give another name, or --force to replace it")
     models = backup(args.state, args.file)
     size = args.file.stat().st_size
     print(f"varifold: {models:,} model{'s' * (models != 1)}, {size:,} bytes in {args.file}", file=sys.stderr)

@@ -30,3 +30,12 @@ def _whole(text: str, least: int) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) < least:
         raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, not {text!r}")
     return int(text)
+
+
+def size(text: str) -> int:
+    """Parse a number of bytes, such as 500M or 8G."""
+    factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:].upper(), 1)
+    digits = text[:-1] if factor > 1 else text
+    if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, such as 500M or 8G")
+    return int(digits) * factor

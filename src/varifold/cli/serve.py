@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from varifold.cli.numbers import positive
+from varifold.cli.numbers import positive, size
 from varifold.errors import ParameterError
 
 
@@ -48,6 +48,18 @@ def _add_durability(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--max-ids", type=positive, default=100_000, metavar="N", help="ids remembered against duplicates"
+    )
+    group.add_argument(
+        "--max-labels", type=positive, default=1_000, metavar="N", help="labels of a classifier (default 1000)"
+    )
+    group.add_argument(
+        "--max-memory",
+        type=size,
+        metavar="SIZE",
+        help="of all learners, such as 500M or 8G (default three quarters of the machine's or container's)",
+    )
+    group.add_argument(
+        "--max-model-memory", type=size, metavar="SIZE", help="of one model's learners (default: as of all)"
     )
     group.add_argument(
         "--max-body", type=positive, default=1 << 20, metavar="BYTES", help="of a request (default 1 MiB)"
@@ -130,11 +142,13 @@ def run(args: argparse.Namespace) -> int:
             port=args.port,
             token_file=args.token_file,
             policy=Policy(args.fsync, args.snapshot_every),
-            limits=Limits(args.max_waiting, int(args.max_wait * 3_600_000), args.max_ids),
+            limits=Limits(args.max_waiting, int(args.max_wait * 3_600_000), args.max_ids, labels=args.max_labels),
             bodies=BodyLimits(args.max_body, args.max_batch),
             alerts=AlertRules(above, by_model, webhook=args.alert_webhook, command=args.alert_command),
             topics=_topics(args),
             connections=args.max_connections,
+            memory=args.max_memory,
+            model_memory=args.max_model_memory,
         )
     )
 

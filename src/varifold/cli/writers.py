@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from varifold.base.atomic import replacing
 from varifold.errors import ParameterError, missing_extra
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -30,18 +31,32 @@ def check_format(path: str) -> str:
 
 @contextmanager
 def open_writer(path: str | None, format: str | None) -> Iterator[Write]:
-    """Return a function that writes records, which all have the first one's keys, to a file or to standard output."""
+    """Return a function that writes records, which all have the first one's keys, to a file or to standard output.
+
+    The file appears, or is replaced, when everything is written; after an error it is as it was.
+    """
     kind = format or (check_format(path) if path else "csv")
-    if kind == "parquet":
-        if path is None:
-            raise ParameterError("--format parquet needs --out FILE")
-        with _parquet(path) as write:
-            yield write
-        return
     if path is None:
+        if kind == "parquet":
+            raise ParameterError("--format parquet needs --out FILE")
         yield _text(sys.stdout, kind)
         return
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
+    target = Path(path)
+    if target.exists() and not target.is_file():  # a pipe or a device
+        with _to_file(target, kind) as write:
+            yield write
+        return
+    with replacing(target.resolve()) as (part, _), _to_file(part, kind) as write:
+        yield write
+
+
+@contextmanager
+def _to_file(path: Path, kind: str) -> Iterator[Write]:
+    if kind == "parquet":
+        with _parquet(str(path)) as write:
+            yield write
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
         yield _text(file, kind)
 
 

@@ -29,6 +29,8 @@ from varifold.errors import (
     VarifoldError,
 )
 
+_DECODED = 100
+"""Most learners that are decoded when a file is loaded; the others are when they are used."""
 K = TypeVar("K", bound="KeyedLearner")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,12 +122,34 @@ class KeyedLearner(Saved):
         for key in list(self._here):
             if len(self._here) < self.most:
                 return
-            try:
-                data = self._here[key].to_bytes()
-            except ModelFileError:
-                continue
-            self._spill.put(key, data)
-            del self._here[key]
+            self._move_to_disk(key)
+
+    def _move_to_disk(self, key: Key) -> bool:
+        try:
+            data = self._here[key].to_bytes()
+        except ModelFileError:
+            return False
+        self._spill.put(key, data)
+        del self._here[key]
+        return True
+
+    @exclusive
+    def spill(self, size: int) -> int:
+        """Move least recently used learners, but not the last used one, to disk until `size` bytes are free.
+
+        Return the bytes that were released.
+        """
+        released = 0
+        for key in list(self._here)[:-1]:
+            if released >= size:
+                break
+            held = sum(self._here[key].state_bytes().values())
+            released += held if self._move_to_disk(key) else 0
+        return released
+
+    def in_memory(self) -> list[VaryingLearner]:
+        """Return the learners that are in memory, the least recently used first."""
+        return list(self._here.values())
 
     def _decoded(self, data: bytes) -> VaryingLearner:
         found: VaryingLearner = type(self._blank).from_bytes(data)
@@ -327,7 +351,7 @@ class KeyedLearner(Saved):
             if key is None:
                 raise ValueError("a key is missing")
             made._known[key] = None
-            if len(made._here) < made.most:
+            if len(made._here) < min(made.most, _DECODED):
                 made._here[key] = made._decoded(part)
             else:
                 of_key = files.decode_bytes(part)[0]

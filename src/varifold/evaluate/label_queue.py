@@ -1,4 +1,4 @@
-"""Queue of instances that were predicted and wait for their label, bounded by count and age.
+"""Queue of instances that were predicted and wait for their label, bounded by count, age and size.
 
 For the server, `follow` and the MQTT bridge a label arrives with the number of its instance, at any time. Evaluation
 knows when it arrives: the instance is added with the time at which it is due.
@@ -36,10 +36,13 @@ class LabelQueue:
     `last` it was never used, above `expired_to` the instance has its label, below that it has expired.
     """
 
-    def __init__(self, most: float = math.inf, oldest: float = math.inf) -> None:
+    def __init__(self, most: float = math.inf, oldest: float = math.inf, most_bytes: float = math.inf) -> None:
         self.most = most
         self.oldest = oldest
-        self._limited = most < math.inf or oldest < math.inf
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        """Bytes of the features of all waiting instances."""
+        self._limited = min(most, oldest, most_bytes) < math.inf
         self.last = 0
         self.expired_to = 0
         self.expired = 0
@@ -53,6 +56,7 @@ class LabelQueue:
         """Add an instance; return its number."""
         self.last += 1
         self._waiting[self.last] = instance
+        self.bytes += len(instance.x)
         if instance.due < math.inf:
             self._due.append((instance.due, self.last))
         if self._limited:
@@ -64,8 +68,14 @@ class LabelQueue:
         self._due.sort()  # nearly sorted already: a heap would be slower
         ready = bisect.bisect_left(self._due, (now,))
         taken, self._due = self._due[:ready], self._due[ready:]
-        # an instance that expired is no longer in the queue
-        return [(due, number) for due, number in taken if self._waiting.pop(number, None) is not None]
+        return [(due, number) for due, number in taken if self._pop(number)]  # else it expired
+
+    def _pop(self, number: int) -> bool:
+        """Remove an instance; return False if there is none."""
+        found = self._waiting.pop(number, None)
+        if found is not None:
+            self.bytes -= len(found.x)
+        return found is not None
 
     def __getitem__(self, number: int) -> Waiting:
         return self._waiting[number]
@@ -77,7 +87,7 @@ class LabelQueue:
 
     def remove(self, number: int) -> None:
         """Remove an instance whose label has arrived."""
-        del self._waiting[number]
+        self._pop(number)
 
     def status(self, number: int) -> Status:
         """Return the status of an instance."""
@@ -91,9 +101,10 @@ class LabelQueue:
         """Remove the instances beyond the limits."""
         while self._waiting:
             number = next(iter(self._waiting))
-            if len(self._waiting) <= self.most and now - self._waiting[number].time <= self.oldest:
+            fits = len(self._waiting) <= self.most and self.bytes <= self.most_bytes
+            if fits and now - self._waiting[number].time <= self.oldest:
                 return
-            del self._waiting[number]
+            self._pop(number)
             self.expired_to = number
             self.expired += 1
 
@@ -108,6 +119,7 @@ class LabelQueue:
         self._waiting = OrderedDict(
             (k, Waiting(time, x.encode(), unpack_label(prediction))) for k, time, x, prediction in state["waiting"]
         )
+        self.bytes = sum(len(one.x) for one in self._waiting.values())
 
 
 def _packed(prediction: Any) -> Any:

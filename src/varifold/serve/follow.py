@@ -18,7 +18,7 @@ from varifold.serve.core.errors import ConflictError, RejectedError
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.lines import Fields, parse
-from varifold.streams.readers.targets import FIRST_ROWS, look_measured, many_labels_remedy, too_many_labels
+from varifold.streams.readers.targets import FIRST_ROWS, are_measured, many_labels_remedy, too_many_labels
 
 _CHUNK = 1 << 20
 _SNAPSHOT_EVERY = 100_000
@@ -142,7 +142,7 @@ class Follower:
         if self._regressor is None or not labels:
             return
         make, self._regressor = self._regressor, None
-        if look_measured(labels):
+        if are_measured(list(dict.fromkeys(labels)), len(labels)):
             learner = make()
             learner.reading = {**self.state.learner.reading, "target_type": "number"}
             self.state.learner = learner
@@ -155,7 +155,7 @@ class Follower:
         self._first_labels += labels
         described = too_many_labels(self._first_labels)
         if described is not None:
-            raise DataError(f"the target has {described}; {many_labels_remedy(self._first_labels, json=True)}")
+            raise DataError(f"the target has {described}; {many_labels_remedy(self._first_labels)}")
         if len(self._first_labels) >= FIRST_ROWS:
             self._first_labels = None
 

@@ -126,6 +126,7 @@ class Bridge:
         except Exception as error:  # noqa: BLE001 - no message may end the server: the broker would send it again
             traceback.print_exc(file=sys.stderr)
             return RejectedError(f"unexpected {type(error).__name__}")
+        await model.turn()
         while True:
             try:
                 return model.submit(body, write_json(body))
@@ -176,9 +177,7 @@ class Bridge:
                 await self._publish(client, message, prediction)
         client._client.ack(message.mid, message.qos)
 
-    async def _publish(
-        self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]
-    ) -> None:
+    async def _publish(self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]) -> None:
         key = key_in(self.topics.readings, message.topic.value)
         target = str(self.topics.predictions).replace("{key}", key or "")
         await client.publish(target, write_json(prediction), qos=1)

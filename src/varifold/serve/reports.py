@@ -29,6 +29,11 @@ class Reports:
         self._made[name] = (now, report)
         return report
 
+    def forget(self, name: str) -> None:
+        """Drop what is known about a model that was deleted."""
+        self._made.pop(name, None)
+        self._counts.pop(name, None)
+
     def _throughput(self, model: Model, now: float) -> dict[str, float | None]:
         monitor = model.state.monitor
         name = model.state.name

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import ipaddress
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ from types import FrameType
 
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
+from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.models import Models, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
@@ -29,7 +31,6 @@ from varifold.serve.mqtt import Bridge, Topics
 _BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
 """Short, because the thread that writes transactions needs the interpreter lock a few times for each."""
-_LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,22 @@ class Settings:
     bodies: BodyLimits = field(default_factory=BodyLimits)
     alerts: AlertRules = field(default_factory=AlertRules)
     topics: Topics | None = None
+    memory: int | None = None
+    """Most bytes of all learners; None: three quarters of the machine's or container's memory."""
+    model_memory: int | None = None
+    """Most bytes of one model's learner; None: as much as of all."""
     connections: int | None = None
     """Most connections; None: as many as the file descriptors allow."""
 
     @property
     def local(self) -> bool:
         """Whether only this machine can connect."""
-        return self.host.startswith(_LOOPBACK)
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
 def serve(settings: Settings) -> int:
@@ -78,7 +88,8 @@ class _Process:
         """Recover, serve, stop."""
         settings = self.settings
         listening = _bound(settings.host, settings.port)
-        models = Models(settings.folder, settings.policy, settings.limits, self._fatal)
+        budget = ServerBudget(settings.memory, settings.model_memory)
+        models = Models(settings.folder, settings.policy, settings.limits, self._fatal, budget)
         tempfile.tempdir = str(models.folder)  # spill files of learners by key go into the server's folder
         models.open()
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)

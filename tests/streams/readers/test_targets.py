@@ -49,7 +49,8 @@ def test_a_quantity_is_a_number_to_predict(tmp_path, kind):
     "values",
     [
         [i % 25 + 0.5 for i in range(50)],
-        [i + 0.5 for i in range(10)],
+        list(range(10)),
+        [0.5, 1.5] * 6,
         [i % 200 for i in range(500)],
         [f"name{i % 200}" for i in range(500)],
         [*[f"name{i % 51}" for i in range(153)], 0.5],
@@ -251,8 +252,8 @@ def test_options_of_text_files_of_the_wrong_type(tmp_path, options, says):
 
 
 def test_an_encoding_is_a_name(tmp_path):
-    with pytest.raises(DataError, match="no encoding is called 3"):
-        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=3).blocks())
+    with pytest.raises(DataError, match="no encoding is called None"):
+        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=None).blocks())
 
 
 @pytest.mark.parametrize("given", [np.ones(3), np.float64(3)])

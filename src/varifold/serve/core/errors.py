@@ -55,6 +55,12 @@ class BusyError(RequestError):
     status = 429
 
 
+class BudgetError(RequestError):
+    """A change needs more memory than the budgets allow; it is not applied."""
+
+    status = 507
+
+
 class StoppedError(RequestError):
     """Raised when the server accepts no changes: the state cannot be written, or the server is stopping."""
 

@@ -45,6 +45,11 @@ class Events:
             queue.put_nowait(event)
         return event
 
+    def forget(self, model: str) -> None:
+        """Drop the counts of a model that was deleted."""
+        for key in [key for key in self.counts if key[0] == model]:
+            del self.counts[key]
+
     def listen(self) -> asyncio.Queue[dict[str, Any]]:
         """Return a queue that receives all events from now on."""
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BACKLOG)

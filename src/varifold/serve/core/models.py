@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 from varifold.base.nearest import nearest
 from varifold.errors import VarifoldError
 from varifold.serve.core import learners, snapshot
+from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.database import Database, ModelRow
 from varifold.serve.core.errors import (
     ConflictError,
@@ -36,6 +38,8 @@ from varifold.serve.core.state import Limits, ModelState, Recovery
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
 """Seconds per byte to parse a change at replay, in addition to learning it."""
+_SLOW = 1e-3
+"""Seconds per row from which a model shares the event loop turn by turn."""
 MOST_MODELS = 1_000
 
 
@@ -96,6 +100,8 @@ class Model:
         self._policy = policy
         self._events = events
         self._stopped: str | None = None
+        self._turns = asyncio.Lock()
+        self._packing = asyncio.Lock()
         self._since = state.snapshot
         self._replay = 0.0 if recovery is None else recovery.seconds
         self._snapshotting: asyncio.Task[None] | None = None
@@ -113,6 +119,16 @@ class Model:
         return self._stopped or self._committer.stopped
 
     # ------------------------------------------------------------------ changes
+
+    async def turn(self) -> None:
+        """Wait for the turn of a change or a prediction of a slow model, so that other models are served in between.
+
+        A model is slow if, for example, it has more learners by key than memory holds. It gets one turn in each round
+        of the event loop.
+        """
+        if self.row_seconds > _SLOW:
+            async with self._turns:
+                await asyncio.sleep(0)
 
     def submit(self, body: dict[str, Any], text: bytes) -> asyncio.Future[Any]:
         """Apply a change; the future gets its response once it is on disk. An error of the learner is raised here."""
@@ -196,6 +212,20 @@ class Model:
         while await self._committer.run(database.prune):
             pass
 
+    async def packed(self) -> tuple[int, bytes]:
+        """Return the model file and its sequence number, once that is on disk; packing does not block the model."""
+        async with self._packing:
+            seq, parts = self.state.seq, snapshot.begin(self.state)
+            loop = asyncio.get_running_loop()
+            data = await loop.run_in_executor(self._committer.packing, _learner_in, parts)
+            await self._committer.drain_group()
+            return seq, data
+
+    async def digest(self) -> tuple[int, str]:
+        """Return the SHA-256 of the model file and its sequence number."""
+        seq, data = await self.packed()
+        return seq, hashlib.sha256(data).hexdigest()
+
     # ------------------------------------------------------------------ stopping
 
     async def drain(self) -> None:
@@ -214,6 +244,12 @@ class Model:
             await self._snapshot()
 
 
+def _learner_in(parts: Iterator[bytes]) -> bytes:
+    """Return the learner of a snapshot, without the JSON that comes first."""
+    next(parts)
+    return b"".join(parts)
+
+
 class Models:
     """All models of a server; `open` recovers them, `stop` writes their snapshots.
 
@@ -221,10 +257,14 @@ class Models:
     served. If the disk fails, ``on_fatal`` is called with the reason; the caller must then stop the server.
     """
 
-    def __init__(self, folder: Path, policy: Policy, limits: Limits, on_fatal: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, policy: Policy, limits: Limits, on_fatal: Callable[[str], None],
+        budget: ServerBudget | None = None,
+    ) -> None:  # fmt: skip
         self.folder = folder.absolute()
         self.policy = policy
         self.limits = limits
+        self.budget = budget or ServerBudget()
         self._on_fatal = on_fatal
         self.unrecovered: dict[str, str] = {}
         self.damaged: dict[str, Exception] = {}
@@ -257,7 +297,7 @@ class Models:
     def _recover(self, row: ModelRow) -> None:
         started = time.perf_counter()
         try:
-            state, recovery = ModelState.load(self.database, row, self.limits)
+            state, recovery = ModelState.load(self.database, row, self.limits, self.budget)
             recovery.seconds = time.perf_counter() - started
             if recovery.set_aside:
                 self.database.set_aside(row.id, recovery.set_aside)
@@ -318,7 +358,8 @@ class Models:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        state = ModelState(name, learners.make(method, params, key), self.limits)
+        learner = self.budget.make(learners.make, method, params, key)
+        state = ModelState(name, learner, self.limits, budget=self.budget)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)
         try:
@@ -341,8 +382,10 @@ class Models:
             await self._written(self.database.remove_model, self._ids.pop(name))
         finally:
             self._making.discard(name)
-            self._models.pop(name, None)
+            if (removed := self._models.pop(name, None)) is not None:
+                removed.state.budget.close()
             self.unrecovered.pop(name, None)
+            self.events.forget(name)
         while await self._written(self.database.prune):
             pass
 

@@ -74,6 +74,8 @@ class Monitor:
         if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
             return
         names = tuple(x) if None not in x.values() else tuple(k for k, v in x.items() if v is not None)
+        if len(names) > TRACKED:
+            names = self._most_tracked(names)
         recent = self._recent.get(names)
         if recent is None:
             self._recent[names] = recent = [0, 0]
@@ -95,6 +97,12 @@ class Monitor:
             for name in seen:
                 self._bin[name] += count
         self._recent.clear()
+        if len(self._last) > 2 * TRACKED:
+            self._prune()
+
+    def _most_tracked(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return as many names of a wide instance as can be tracked; those that already are come first."""
+        return tuple(sorted(names, key=lambda name: name not in self._first)[:TRACKED])
 
     def labelled(self) -> None:
         """Count a label."""
@@ -120,21 +128,29 @@ class Monitor:
             self.width *= 2
 
     def _prune(self) -> None:
-        dropped = sorted(self._last, key=self._last.__getitem__)[: len(self._last) - TRACKED]
-        for name in dropped:
-            for held in (self._last, self._first, self._count):
+        """Drop names: first those that are not regular or gone for long, the least recently seen first."""
+        order = sorted(self._last, key=lambda name: (self._is_kept(name), self._last[name]))
+        for name in order[: len(order) - TRACKED]:
+            for held in (self._last, self._first, self._count, self._bin):
                 held.pop(name, None)
             for _, counts in self.bins:
                 counts.pop(name, None)
+
+    def _is_kept(self, name: str) -> bool:
+        """Return whether a feature is regular and not gone."""
+        return self._count[name] + self._bin[name] >= REGULAR and self._presence(name) != "gone"
 
     # ------------------------------------------------------------------ reports
 
     def presence(self, name: str) -> Presence:
         """Return whether a feature is here, new, silent (seen regularly, not now) or gone (silent for long)."""
         self._count_recent()
+        return self._presence(name)
+
+    def _presence(self, name: str) -> Presence:
         first = self._first[name]
         last = self._last[name]
-        count = self.count(name)
+        count = self._count[name] + self._bin[name]
         gap = (last - first) / max(1, count - 1)
         absent = (self.instances - last) / (4 if self.instances > EXACT else 1)  # one instance in four is counted
         if absent > max(200.0, 100.0 * gap):

@@ -15,10 +15,12 @@ from typing import Any
 
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
+from varifold.base.learner import is_regressor
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import parse
+from varifold.serve.core.budget import ModelBudget, ServerBudget
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
 from varifold.serve.core.monitor import Monitor
@@ -34,6 +36,8 @@ class Limits:
     waiting: int = 100_000
     waiting_ms: int = 7 * 24 * 3_600_000
     ids: int = 100_000
+    waiting_bytes: int = 256 << 20
+    labels: int = 1_000
 
 
 class Ids:
@@ -115,9 +119,13 @@ class Recovery:
 class ModelState:
     """Learner, waiting instances, known ids and the monitor's counts, at one sequence number."""
 
-    def __init__(self, name: str, learner: Any, limits: Limits, incarnation: str | None = None) -> None:
+    def __init__(
+        self, name: str, learner: Any, limits: Limits, incarnation: str | None = None,
+        budget: ServerBudget | None = None,
+    ) -> None:  # fmt: skip
         self.id = 0
         self.name = name
+        self.budget = ModelBudget(budget or ServerBudget(), name)
         self.learner = learner
         self.limits = limits
         self.incarnation = incarnation or secrets.token_hex(3)
@@ -125,7 +133,7 @@ class ModelState:
         self.time = 0
         self.learned = 0
         self.snapshot = 0
-        self.waiting = LabelQueue(limits.waiting, limits.waiting_ms)
+        self.waiting = LabelQueue(limits.waiting, limits.waiting_ms, limits.waiting_bytes)
         self.ids = Ids(limits.ids)
         self.monitor = Monitor()
         self.last: learners.Instance | None = None
@@ -141,6 +149,8 @@ class ModelState:
     def learner(self, learner: Any) -> None:
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
+        self._labels = None if is_regressor(learner) else set(learner.classes)
+        self.budget.measure(learner)
 
     # ------------------------------------------------------------------ changes
 
@@ -167,7 +177,7 @@ class ModelState:
 
     def restore(self, data: bytes) -> dict[str, Any]:
         """Replace the learner with the one in a model file."""
-        self.learner = learners.from_bytes(data)
+        self.learner = self.budget.server.make(learners.from_bytes, data)
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
         return {"seq": self.seq, "steps": self.learner.steps}
@@ -179,20 +189,25 @@ class ModelState:
     def _learn(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         given = body.get("id")
         if given is None:
-            result = self._train(body)
+            result = self._train(body, len(text))
         else:
             key, name = self._key_of(body), str(given)
             known = self.ids.get(key, name)
             if known is not None:
                 return self._learn_again(known, body)
-            result = self._train(body)
+            result = self._train(body, len(text))
             self._remember(key, name, 0)
         self._unwritten.add(self.seq, text)
         return result
 
-    def _train(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Learn the instance of a body and count it. One that waited is scored with its earlier prediction."""
+    def _train(self, body: dict[str, Any], size: int) -> dict[str, Any]:
+        """Learn the instance of a body of `size` bytes and count it.
+
+        One that waited is scored with its earlier prediction.
+        """
         x, y = self.features_of(body), body["y"]
+        if self._labels is not None and y not in self._labels:
+            self._check_label(y)
         seq, late = self.seq + 1, "predicted" in body
         result: dict[str, Any] = {}
         scored = unpack_label(body["predicted"]) if late else None
@@ -202,7 +217,9 @@ class ModelState:
             self.last = x
         elif not late and seq % SCORE_EVERY == 0:
             scored = self._learner.predict_one(x)
-        self._learner.learn_one(x, y, body.get("w", 1.0))
+        self.budget.learn(self._learner, x, y, body.get("w", 1.0), size)
+        if self._labels is not None:
+            self._labels.add(y)
         self.seq = result["seq"] = seq
         if not late:
             self._observe(x)
@@ -211,6 +228,20 @@ class ModelState:
         if scored is not None:
             self.monitor.scored(learners.loss(scored, y))
         return result
+
+    def _check_label(self, y: Any) -> None:
+        """Reject a new label of a classifier that has as many as the limit allows."""
+        assert self._labels is not None
+        if len(self._labels) >= self.limits.labels:
+            remedy = (
+                "to predict numbers, make a model of a regressor, such as autoregressor"
+                if isinstance(y, int | float) and not isinstance(y, bool)
+                else "--max-labels sets the limit"
+            )
+            raise RejectedError(
+                f"y is {str(y)[:60]!r}, a new label, and the classifier {self.name!r} has {len(self._labels):,} "
+                f"already; {remedy}"
+            )
 
     def _learn_again(self, known: tuple[int, int], body: dict[str, Any]) -> dict[str, Any]:
         """Handle a labelled instance whose id is known: the label of one that waits, or a duplicate."""
@@ -250,7 +281,7 @@ class ModelState:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
         row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.prediction)}
-        result = self._train({**row, "predict": body.get("predict")})
+        result = self._train({**row, "predict": body.get("predict")}, len(kept.x))
         self.waiting.remove(number)
         self._unwritten.take_label(number)
         self._unwritten.add(self.seq, write_json(row))
@@ -384,13 +415,15 @@ class ModelState:
         return [write_json({"monitor": self.monitor.dump()}), learners.to_bytes(self.learner)]
 
     @classmethod
-    def load(cls, database: Database, row: ModelRow, limits: Limits) -> tuple[ModelState, Recovery]:
+    def load(
+        cls, database: Database, row: ModelRow, limits: Limits, budget: ServerBudget | None = None
+    ) -> tuple[ModelState, Recovery]:
         """Load a model as of its last transaction.
 
         A change that fails is set aside with its reason; the others are replayed.
         """
         head, *parts = database.snapshot(row)
-        state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation)
+        state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation, budget)
         state.monitor.fill(read_json(head)["monitor"])
         state.id, state.seq, state.snapshot = row.id, row.snapshot, row.snapshot
         recovery = Recovery(row.snapshot, row.seq - row.snapshot)
@@ -413,11 +446,11 @@ class ModelState:
     def _replay(self, kind: int, data: bytes) -> None:
         """Replay a change of the store."""
         if kind == RESTORE:
-            self.learner = learners.from_bytes(data)
+            self.learner = self.budget.server.make(learners.from_bytes, data)
             return
         body = parse(data)
         if "y" in body:
-            self._train(body)
+            self._train(body, len(data))
         else:
             self._observe(self.features_of(body))
 

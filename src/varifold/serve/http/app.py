@@ -51,6 +51,7 @@ _MODEL = {
     ("GET", "features"): Route("features", model_routes.features, READ),
     ("GET", "report"): Route("report", model_routes.report, READ),
     ("GET", "file"): Route("file", model_routes.file, READ),
+    ("GET", "digest"): Route("digest", model_routes.digest, READ),
     ("GET", ""): Route("model", model_routes.show, READ),
     ("PUT", ""): Route("create", model_routes.create, WRITE),
     ("DELETE", ""): Route("delete", model_routes.delete, WRITE),
@@ -75,6 +76,8 @@ class MethodError(RequestError):
 
 def find(method: str, path: str) -> tuple[Route, str]:
     """Return the route of a request, and the model or id in its path."""
+    if not path.startswith("/"):  # such as `OPTIONS *`
+        raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
     parts = path.split("/", 2) if path.startswith("/labels/") else path.split("/")  # an id may contain a slash
     argument = parts[2] if len(parts) > 2 else parts[1]
     if len(parts) in (3, 4) and parts[1] == "models":

@@ -95,6 +95,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "steps": ("Instances learned", lambda m: m.state.learner.steps),
     "waiting": ("Instances that wait for a label", lambda m: len(m.state.waiting)),
     "expired": ("Instances dropped without a label", lambda m: m.state.waiting.expired),
+    "bytes": ("Memory of the learner, at the most", lambda m: m.state.budget.used),
     "error_recent": ("Mean loss of about the last 50 labelled predictions", lambda m: m.state.monitor.error.recent),
     "error_usual": ("Mean loss of about the last 1,000", lambda m: m.state.monitor.error.usual),
     "label_rate": ("Labels per instance, recently", lambda m: m.state.monitor.label_rate),
@@ -109,6 +110,8 @@ def _store_metrics(app: App) -> Iterator[Metric]:
     for name, text, value in (
         ("commits", "Transactions since the start", app.models.committer.commits),
         ("bytes", "Size of the database", app.models.database.size),
+        ("memory_bytes", "Memory of all learners, at the most", app.models.budget.used),
+        ("memory_limit_bytes", "Budget of memory of all learners", app.models.budget.most),
     ):
         gauge = _family("Gauge", f"varifold_store_{name}", text, labels=[])
         gauge.add_metric([], value)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
+from varifold.base.nearest import nearest
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve.core import bodies, learners
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from varifold.serve.http.app import App
 
 _MOST_SHOWN = 5
+_MADE_OF = ("method", "params", "key")
+"""Fields of the body that makes a model."""
 
 
 async def predict(app: App, request: Request) -> Response:
@@ -35,6 +38,7 @@ async def predict(app: App, request: Request) -> Response:
     body = bodies.parse(data)
     bodies.check_instance(body)
     model = app.models[request.argument]
+    await model.turn()
     if not body.get("keep"):
         return Response(encode(model.state.predict(body)))
     if request.token_scope < WRITE:
@@ -50,7 +54,9 @@ async def learn(app: App, request: Request) -> Response:
     body = bodies.parse(data)
     bodies.check_instance(body)
     bodies.check_label(body)
-    return Response(encode(await app.models[request.argument].submit(body, data)))
+    model = app.models[request.argument]
+    await model.turn()
+    return Response(encode(await model.submit(body, data)))
 
 
 async def label(app: App, request: Request) -> Response:
@@ -91,6 +97,7 @@ async def model_label(app: App, request: Request) -> Response:
 
 async def _labelled(model: Model, body: dict[str, Any]) -> Response:
     body = {name: body[name] for name in ("id", "y", "w", "key") if name in body}
+    await model.turn()
     return Response(encode(await model.submit(body, b"")))
 
 
@@ -138,7 +145,7 @@ async def list_models(app: App, request: Request) -> Response:
 
 
 async def show(app: App, request: Request) -> Response:
-    """Show a model with its parameters, labels and the digest of its state."""
+    """Show a model with its parameters, labels and use of memory."""
     model = app.models[request.argument]
     learner = model.state.learner
     response = json_response(
@@ -147,11 +154,17 @@ async def show(app: App, request: Request) -> Response:
             "params": learner._header()["params"],
             "task": "regression" if is_regressor(learner) else "classification",
             "labels": getattr(learner, "classes", []),
-            "digest": learners.digest(learner),
+            "bytes": model.state.budget.used,
         }
     )
     await app.models.committer.drain_group()  # only show what is on disk
     return response
+
+
+async def digest(app: App, request: Request) -> Response:
+    """Show the digest of a model's state."""
+    seq, found = await app.models[request.argument].digest()
+    return json_response({"seq": seq, "digest": found})
 
 
 async def create(app: App, request: Request) -> Response:
@@ -159,8 +172,12 @@ async def create(app: App, request: Request) -> Response:
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
     method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
-    unknown = body.keys() - {"method", "params", "key"}
-    if unknown or not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
+    for name in body:
+        if name not in _MADE_OF:
+            raise RejectedError(
+                f"a model has no field {name!r}{nearest(name, _MADE_OF)}; there are {', '.join(_MADE_OF)}"
+            )
+    if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
         raise RejectedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
     return json_response(summary(await app.models.create(request.argument, method, params, key)), 201)
 
@@ -168,6 +185,7 @@ async def create(app: App, request: Request) -> Response:
 async def delete(app: App, request: Request) -> Response:
     """Remove a model permanently."""
     await app.models.delete(request.argument)
+    app.reports.forget(request.argument)
     return json_response({"deleted": request.argument})
 
 
@@ -183,6 +201,8 @@ async def explain(app: App, request: Request) -> Response:
         body = {"x": state.last}
     bodies.check_instance(body)
     x = state.features_of(body)
+    if not hasattr(state.learner, "explain_one"):
+        raise RejectedError(f"a learner of the class {type(state.learner).__name__} has no explanations")
     if is_regressor(state.learner) and wanted is not None:
         raise RejectedError("the model is a regressor, which has no labels: leave label out")
     try:
@@ -201,7 +221,7 @@ async def features(app: App, request: Request) -> Response:
         learner = None if given is None else learner.learner(given)
         if given is not None and learner is None:
             raise NotFoundError(f"the key {given[:80]!r} has not been learned")
-    known = {} if learner is None else learner.features
+    known = getattr(learner, "features", {})  # a Vote has none
     presence = {row["name"]: row["presence"] for row in state.monitor.features()}
     rows = {
         str(name): {
@@ -223,10 +243,9 @@ async def report(app: App, request: Request) -> Response:
 
 async def file(app: App, request: Request) -> Response:
     """Return the model file, as `learner.save` writes it."""
-    state = app.models[request.argument].state
-    name = f'attachment; filename="{state.name}-{state.seq}.varifold"'.encode()
-    data = learners.to_bytes(state.learner)
-    await app.models.committer.drain_group()  # only send what is on disk
+    model = app.models[request.argument]
+    seq, data = await model.packed()
+    name = f'attachment; filename="{model.name}-{seq}.varifold"'.encode()
     return Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
 
 

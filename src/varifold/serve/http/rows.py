@@ -105,6 +105,7 @@ async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
         while (message := await receive())["type"] == "websocket.receive":
             text = message.get("text")
             data = text.encode("utf-8", "replace") if text is not None else message["bytes"]
+            await model.turn()
             await window.put(_start(model, data, most))
     finally:
         await window.put(None)

@@ -18,7 +18,7 @@ _KINDS = {
     "js": b"text/javascript; charset=utf-8",
 }
 PAGE = {"": "index.html", "dashboard.css": "dashboard.css", "dashboard.js": "dashboard.js", "charts.js": "charts.js"}
-_POLICY = b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+_POLICY = b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 _HEARTBEAT = 15.0
 
 
@@ -53,6 +53,8 @@ async def page(app: App, request: Request) -> Response:
     headers = [
         (b"content-security-policy", _POLICY),
         (b"x-content-type-options", b"nosniff"),
+        (b"x-frame-options", b"DENY"),
+        (b"referrer-policy", b"no-referrer"),
         (b"cache-control", b"no-cache"),
     ]
     return Response(data, kind=_KINDS[name.rpartition(".")[2]], headers=headers)

@@ -11,14 +11,13 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold.errors import DataError
 from varifold.streams.clock import in_order
-from varifold.streams.readers.context import Context, unit_of
+from varifold.streams.readers.context import Context
 from varifold.streams.stream import Batch
 
 __all__ = [
     "FIRST_ROWS",
     "are_measured",
     "is_quantity",
-    "look_measured",
     "make_batch",
     "many_labels_remedy",
     "too_many_labels",
@@ -29,7 +28,8 @@ MOST_VALUES = 50
 FIRST_ROWS = 500
 """Rows whose labels are counted before a learner reserves memory for each."""
 FEW_VALUES = 10
-"""In a short stream more numbers than this are a quantity if some are not whole and most occur once."""
+"""In a short stream more numbers than this are a quantity if some are not whole and most occur once; in as many rows or
+fewer, any are if one is not whole."""
 
 
 def make_batch(context: Context, block: Block, ids: list[Any] | None = None, times: list[Any] | None = None) -> Batch:
@@ -62,15 +62,10 @@ def _reject_many_labels(context: Context, block: Block) -> None:
         raise DataError(f"{name} has {described}; {many_labels_remedy(labels)}")
 
 
-def many_labels_remedy(labels: Sequence[Any], json: bool = False) -> str:
-    """Describe what to do if most labels are different; `json` is whether they come from JSON, without options."""
+def many_labels_remedy(labels: Sequence[Any]) -> str:
+    """Describe what to do if most labels are different."""
     each = "target_type='class' (--target-type class) takes each as a class"
-    unit = unit_of([label for label in labels if isinstance(label, str)])
-    if unit is not None:
-        return f"to predict numbers, write them without the unit {unit!r}; {each}"
     if any(isinstance(label, str) for label in labels):
-        if json:
-            return f"to predict numbers, write them without quotes and with a decimal point; {each}"
         return f"numbers may be written with a decimal comma, decimal=',' (--decimal ,); {each}"
     return f"target_type='number' (--target-type number) predicts numbers, {each}"
 
@@ -103,7 +98,8 @@ def is_quantity(block: Block) -> bool:
     """Return whether the labels of a block are measurements rather than classes.
 
     Measurements are many different numbers: more than 50, if some are not whole or, on average, every other whole
-    number is missing; or more than 10 that are not all whole and mostly occur once.
+    number is missing; or more than 10 that are not all whole and mostly occur once. In up to 10 rows one number that is
+    not whole decides.
     """
     values = block.labels.values
     codes = block.codes[block.codes >= 0]
@@ -117,15 +113,7 @@ def are_measured(labels: Sequence[Any], rows: int) -> bool:
         return False
     if all(float(y).is_integer() for y in labels):
         return n > MOST_VALUES and max(labels) - min(labels) >= 2 * n
-    return n > MOST_VALUES or (n > FEW_VALUES and 2 * n > rows)
-
-
-def look_measured(labels: Sequence[Any]) -> bool:
-    """Return whether the first labels of a stream are measurements; a number that is not whole decides among few."""
-    if len(labels) > FEW_VALUES:
-        return are_measured(list(dict.fromkeys(labels)), len(labels))
-    numbers = all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels)
-    return numbers and any(not float(y).is_integer() for y in labels)
+    return rows <= FEW_VALUES or n > MOST_VALUES or (n > FEW_VALUES and 2 * n > rows)
 
 
 def _with_targets(context: Context, batch: Batch, rows: int) -> Batch:

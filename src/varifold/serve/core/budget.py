@@ -1,0 +1,177 @@
+"""Budgets of memory: per model and for all models of a server.
+
+The engine reserves all memory for a change before it changes anything. While a model learns, the engine's allocator has
+an allowance: a change that needs more fails in that step, so it is rejected and never stored. The allowance is what the
+budgets leave. Released memory is not seen by the allocator, so the count is an upper bound; when it is used up, the
+learner is measured and the change tried again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from varifold._numeric.memory import allow, was_denied
+from varifold.ensemble.per_key import KeyedLearner
+from varifold.ensemble.vote import Vote
+from varifold.errors import VarifoldError
+from varifold.serve.core.errors import BudgetError
+
+T = TypeVar("T")
+_CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_SHARE = 0.75
+"""Share of the machine's memory that learners may use by default."""
+_NAME = 56
+"""Bytes of a name in addition to its characters."""
+_LEARNER = 8 << 10
+"""Bytes of a learner's objects in addition to its arrays."""
+_LARGE = 64 << 10
+"""Bytes from which one instance must fit into the budget, whether its names are new or not."""
+
+
+def default_memory() -> int:
+    """Return three quarters of the memory of this machine or container, in bytes."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _CGROUP:
+        if path.exists() and (text := path.read_text().strip()).isdigit():
+            found.append(int(text))
+    return int(_SHARE * min(found))
+
+
+class _ExceededError(Exception):
+    """An instance needs more memory than is left."""
+
+
+class ServerBudget:
+    """Bytes for the learners of all models; `most_per_model` bounds each one."""
+
+    def __init__(self, most: int | None = None, most_per_model: int | None = None) -> None:
+        self.most = default_memory() if most is None else most
+        self.most_per_model = min(self.most, self.most if most_per_model is None else most_per_model)
+        self.used = 0
+
+    def make(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a function that makes a learner; raise an error if it does not fit into the budget of a model."""
+        left = max(0, min(self.most_per_model, self.most - self.used))
+        allow(left)
+        try:
+            return function(*arguments)
+        except MemoryError as error:
+            if not was_denied():
+                raise
+            raise BudgetError(
+                f"the learner needs more than the {shown(left)} that the server has left for it; --max-model-memory "
+                "and --max-memory set the budgets"
+            ) from error
+        finally:
+            allow(-1)
+
+
+class ModelBudget:
+    """Bytes that the learner of one model uses, as far as is known, and the calls that may use more."""
+
+    def __init__(self, server: ServerBudget, name: str) -> None:
+        self.server = server
+        self.name = name
+        self.used = 0
+        self._measured = 0
+
+    def measure(self, learner: Any) -> None:
+        """Measure the learner."""
+        self._measured = learner_bytes(learner)
+        self._set(self._measured)
+
+    def _set(self, used: int) -> None:
+        self.server.used += used - self.used
+        self.used = used
+
+    def close(self) -> None:
+        """Release the budget of a model that is deleted."""
+        self._set(0)
+
+    def learn(self, learner: Any, x: Any, y: Any, w: float, size: int) -> None:
+        """Learn an instance of `size` bytes within the budget; a rejected one leaves the learner unchanged.
+
+        What the names could take counts as used until the learner is measured.
+        """
+        size += _NAME * len(x)
+        try:
+            self._learn(learner, x, y, w, size)
+        except _ExceededError as error:
+            for free in (self._measure_again, self._spill):
+                if free(learner):
+                    try:
+                        self._learn(learner, x, y, w, size)
+                        return
+                    except _ExceededError:
+                        continue
+            raise self._error() from error
+
+    def _learn(self, learner: Any, x: Any, y: Any, w: float, size: int) -> None:
+        server = self.server
+        left = min(server.most_per_model - self.used, server.most - server.used)
+        if left < 0:
+            left = 0
+        if size > _LARGE and size > left:
+            raise _ExceededError
+        allow(left)
+        try:
+            learner.learn_one(x, y, w)
+        except MemoryError as error:
+            size = 0
+            if was_denied():
+                raise _ExceededError from error
+            raise
+        except VarifoldError:
+            size = 0
+            raise
+        finally:
+            size += left - allow(-1)
+            self.used += size
+            server.used += size
+
+    def _measure_again(self, learner: Any) -> bool:
+        """Measure the learner if much was counted since the last time; return whether it uses less than counted."""
+        before = self.used
+        if before - self._measured > self.server.most_per_model // 100:
+            self.measure(learner)
+        return self.used < before
+
+    def _spill(self, learner: Any) -> bool:
+        """Move some learners by key to disk; return False if there are none."""
+        share = max(self.server.most_per_model // 50, _LARGE)
+        if not isinstance(learner, KeyedLearner) or not learner.spill(share):
+            return False
+        self.measure(learner)
+        return True
+
+    def _error(self) -> BudgetError:
+        server = self.server
+        return BudgetError(
+            f"the model {self.name!r} uses {shown(self.used)} of memory and needs more for this instance than its "
+            f"budget of {shown(server.most_per_model)} allows (all models: {shown(server.used)} of "
+            f"{shown(server.most)}); it was not learned. max_features bounds the features of a learner, "
+            "--max-model-memory and --max-memory set the budgets"
+        )
+
+
+def learner_bytes(learner: Any) -> int:
+    """Return the bytes of a learner's state in memory, with its names."""
+    if isinstance(learner, KeyedLearner):
+        return sum(map(learner_bytes, learner.in_memory()))
+    if isinstance(learner, Vote):
+        return sum(map(learner_bytes, learner.learners))
+    arrays: int = sum(learner.state_bytes().values())
+    return _LEARNER + arrays + sum(sys.getsizeof(name) for name in learner._engine.space.dump()[0])
+
+
+def shown(size: int) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 10_240:
+            return f"{size:,} {unit}"
+        size //= 1024
+    return f"{size:,} GiB"

@@ -1,0 +1,214 @@
+"""Budgets: memory of learners, labels of a classifier, bytes that wait for labels, and what deleted models leave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from tests.serve.following import stored
+from tests.serve.server import Server, instance
+from varifold import AROW, PerKey
+from varifold.serve.core import learners
+from varifold.serve.core.budget import ModelBudget, ServerBudget, learner_bytes
+from varifold.serve.core.errors import BudgetError, RejectedError
+from varifold.serve.core.models import Models, Policy
+from varifold.serve.core.state import Limits, ModelState
+
+WIDE = {f"f{i}": float(i) for i in range(2_000)}
+DENSE = {"covariance": "full", "max_dense": 8_192}
+
+
+def test_parameters_that_need_much_memory_are_stopped_by_the_budget(make_server: Callable[..., Server]) -> None:
+    """A matrix of 2,000 x 2,000 per label: 32 MB each."""
+    server = make_server("--max-model-memory", "100M").start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow", "params": DENSE})
+        client.put("/models/other", json={"method": "arow"})
+        found = [client.post("/models/m/learn", json={"x": WIDE, "y": f"label {i}"}) for i in range(8)]
+        codes = [one.status_code for one in found]
+        assert set(codes) == {200, 507}
+        assert codes == sorted(codes)
+        assert "budget of 100 MiB" in found[-1].json()["error"]
+        steps = codes.count(200)
+        assert client.get("/models/m").json()["steps"] == steps
+        assert client.get("/models/m").json()["bytes"] <= 100 << 20
+        assert client.post("/models/other/learn", json=instance(1)).status_code == 200
+        assert client.post("/models/m/learn", json={"x": {"f1": 2.0}, "y": "label 0"}).status_code == 200
+        digest = client.get("/models/m/digest").json()["digest"]
+    server.kill()
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["steps"] == steps + 1
+        assert client.get("/models/m/digest").json()["digest"] == digest
+
+
+def test_a_change_that_no_longer_fits_at_recovery_is_set_aside(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow", "params": DENSE})
+        for row in (instance(0), {"x": WIDE, "y": "up"}, instance(1)):
+            assert client.post("/models/m/learn", json=row).status_code == 200
+    server.kill()
+    server.options = ("--max-memory", "20M")
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["steps"] == 2
+        assert client.get("/readyz").status_code == 200
+        assert client.post("/models/m/learn", json=instance(2)).status_code == 200
+    assert "change 2 could not be learned again and is set aside: the model 'm' uses" in server.log()
+
+
+def test_the_models_of_a_server_share_its_budget() -> None:
+    server = ServerBudget(3_000_000, 2_000_000)
+    budgets = [ModelBudget(server, name) for name in "ab"]
+    models = [AROW(), AROW()]
+
+    def learn(which: int, n: int) -> None:
+        for i in range(n):
+            x = {f"f{i}-{k}": 1.0 for k in range(100)}
+            budgets[which].learn(models[which], x, "up", 1.0, 2_000)
+
+    with pytest.raises(BudgetError, match="'a' uses"):
+        learn(0, 1_000)
+    assert learner_bytes(models[0]) <= 2_000_000
+    with pytest.raises(BudgetError, match="'b' uses"):
+        learn(1, 1_000)
+    assert sum(map(learner_bytes, models)) <= 1.02 * 3_000_000  # names alone need no memory of the engine
+    assert learner_bytes(models[1]) > 400_000
+    budgets[0].close()
+    learn(1, 10)
+    before = learners.digest(models[1])
+    with pytest.raises(BudgetError):
+        learn(1, 1_000)
+    assert learners.digest(models[1]) != before
+
+
+def test_long_names_count() -> None:
+    budget = ModelBudget(ServerBudget(20_000_000), "m")
+    model = AROW()
+
+    def learn(n: int) -> None:
+        for i in range(n):
+            name = f"{i:04}" * 250_000
+            budget.learn(model, {name: 1.0, f"{i}": 2.0}, "up", 1.0, len(name))
+
+    with pytest.raises(BudgetError):
+        learn(100)
+    assert learner_bytes(model) < 25_000_000
+
+
+def test_text_that_adds_no_name_does_not_use_up_the_budget() -> None:
+    budget = ModelBudget(ServerBudget(1_000_000), "m")
+    model = AROW()
+    for i in range(3_000):
+        budget.learn(model, {f"f{i // 100}": 1.0}, "up", 1.0, 1_000)
+    assert model.steps == 3_000
+
+
+def test_learners_by_key_move_to_disk_before_the_budget_ends() -> None:
+    budget = ModelBudget(ServerBudget(1_000_000), "m")
+    model = PerKey(AROW(), key="device")
+    for i in range(600):
+        budget.learn(model, {"device": f"d{i % 300}", **instance(i)["x"]}, instance(i)["y"], 1.0, 100)
+    assert model.steps == 600
+    assert len(model.keys) == 300
+    assert 20 < len(model.in_memory()) < 200
+    assert learner_bytes(model) <= 1_000_000
+
+
+def test_a_number_sent_to_a_classifier_does_not_make_classes_without_end(tmp_path: Path) -> None:
+    state = ModelState("m", AROW(), Limits(labels=20))
+    for i in range(20):
+        state.apply({"x": {"a": 1.0}, "y": i + 0.5}, b"")
+    with pytest.raises(RejectedError, match=r"y is '99.5', a new label, .* 20 already; .* autoregressor"):
+        state.apply({"x": {"a": 1.0}, "y": 99.5}, b"")
+    with pytest.raises(RejectedError, match="--max-labels"):
+        state.apply({"x": {"a": 1.0}, "y": "new"}, b"")
+    state.apply({"x": {"a": 1.0}, "y": 3.5}, b"")
+    assert (state.learner.steps, len(state.learner.classes)) == (21, 20)
+
+
+def test_waiting_instances_are_bounded_in_bytes() -> None:
+    state = ModelState("m", AROW(), Limits(waiting_bytes=10_000))
+    for i in range(50):
+        state.apply({"x": {f"{i:0500}": 1.0}, "keep": True}, b"")
+    assert 15 < len(state.waiting) < 20
+    assert state.waiting.bytes == sum(len(one.x) for one in state.waiting._waiting.values()) <= 10_000
+    assert state.waiting.expired == 50 - len(state.waiting)
+
+
+def test_a_deleted_model_leaves_nothing(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        for i in range(5):
+            client.put(f"/models/m{i}", json={"method": "arow"})
+            client.post(f"/models/m{i}/learn", json=instance(1))
+            client.get(f"/models/m{i}/report")
+            client.delete(f"/models/m{i}")
+        text = client.get("/metrics").text
+        assert "m0" not in text
+        assert "varifold_store_memory_bytes 0.0" in text
+
+
+def test_a_slow_model_takes_turns_with_the_others(tmp_path: Path) -> None:
+    """Many changes of a slow model wait at the same time: a prediction of another waits for one or two of them."""
+
+    async def main() -> tuple[int, int]:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        models.open()
+        slow, quick = await models.create("slow", "arow", {}), await models.create("quick", "arow", {})
+        slow.row_seconds = 1.0
+        done: list[str] = []
+
+        async def change(i: int) -> None:
+            await slow.turn()
+            slow.row_seconds = 1.0
+            await asyncio.sleep(0)
+            done.append("slow")
+            await slow.submit(instance(i), orjson.dumps(instance(i)))
+
+        async def predict() -> None:
+            await asyncio.sleep(0)
+            await quick.turn()
+            done.append("quick")
+
+        changes = [asyncio.ensure_future(change(i)) for i in range(50)]
+        await predict()
+        await asyncio.gather(*changes)
+        await models.stop()
+        return done.index("quick"), len(done)
+
+    at, n = asyncio.run(main())
+    assert (at <= 2, n) == (True, 51)
+
+
+def test_inspection_of_a_large_model_does_not_pack_it(make_server: Callable[..., Server]) -> None:
+    server = make_server("--max-batch", str(1 << 28)).start()
+    with httpx.Client(base_url=server.url, timeout=60.0) as client:
+        client.put("/models/m", json={"method": "arow"})
+        rows = [{"x": {f"f{i}-{k}": 1.0 for k in range(1_000)}, "y": "up"} for i in range(200)]
+        client.post("/models/m/batch", content=b"\n".join(map(orjson.dumps, rows)))
+        shown = client.get("/models/m").json()
+        assert shown["steps"] == 200
+        assert "digest" not in shown
+        file = client.get("/models/m/file")
+        assert learners.from_bytes(file.content).steps == 200
+    server.kill()
+    state, _ = stored(server.folder, "m")
+    assert learners.to_bytes(state.learner) == file.content
+
+
+def test_recovery_of_many_learners_by_key_is_lazy() -> None:
+    model = PerKey(AROW(), key="device")
+    for i in range(300):
+        model.learn_one({"device": i, "a": 1.0}, "up")
+    again: Any = learners.from_bytes(model.to_bytes())
+    assert len(again.in_memory()) == 100
+    assert learners.to_bytes(again) == model.to_bytes()
+    assert again.predict_one({"device": 299, "a": 1.0}) == "up"
