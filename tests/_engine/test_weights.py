@@ -29,6 +29,35 @@ def test_any_weight_leaves_finite_numbers(name: str) -> None:
         assert array.dtype.kind != "f" or np.isfinite(array).all(), key
 
 
+@pytest.mark.parametrize("scale", ["robust", "standard", "minmax", "none"])
+@pytest.mark.parametrize("name", sorted(varifold.models))
+def test_what_can_learn_can_be_saved(name: str, scale: str) -> None:
+    """A mean of tiny weight may be rounded past the next value, which must not make squared deviations negative."""
+    params = {"scale": scale} if "scale" in varifold.models[name]()._get_params() else {}
+    for seed in range(4 if "auto" in name else 10):
+        rng = random.Random(seed)
+        learner = varifold.models[name](**params)
+        for step in range(6):
+            x = {f: rng.gauss(0, 1) for f in "abcd"} | ({"kind": rng.choice("xy")} if step % 2 else {})
+            y = rng.gauss(0, 1) if is_regressor(learner) else rng.choice("pqr")
+            learner.learn_one(x, y, w=rng.choice([1e-100, 1e-16, 1.0, 1e9]))
+            copy = type(learner).from_bytes(learner.to_bytes())
+            assert predictions(copy, [(x, y)]) == predictions(learner, [(x, y)])
+        table = learner._engine.dump()[2]["scaler"]
+        if params and scale in ("robust", "standard"):
+            assert (table[:, 2] >= 0.0).all(), "squared deviations below 0"
+
+
+@pytest.mark.parametrize("scale", ["robust", "standard", "minmax", "none"])
+def test_targets_after_one_of_tiny_weight_have_a_deviation(scale: str) -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        learner = varifold.MeanRegressor(scale=scale)
+        for w in (1e-16, 1.0):
+            learner.learn_one({"a": 1.0}, rng.gauss(0, 1), w=w)
+        varifold.MeanRegressor.from_bytes(learner.to_bytes())
+
+
 def test_a_heavy_weight_counts_as_the_largest_one() -> None:
     heavy, largest = varifold.AROW(), varifold.AROW()
     for step in range(20):

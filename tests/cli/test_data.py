@@ -73,6 +73,18 @@ def test_show_says_what_was_left_out_and_what_is_wrong(capsys):
     assert run(capsys, "show", DATA / "header_only.csv")[0] == 1
 
 
+def test_show_cuts_long_lists_of_labels(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"1,{label}\n" for label in [*map(str, range(25)), "24", "24", "23"] * 3))
+    code, out, err = run(capsys, "show", path, "--target", "y", "--target-type", "class")
+    assert (code, err) == (0, "")
+    assert out.startswith("a.csv: 84 rows")
+    assert "labels: 24 9, 23 6, 0 3, 1 3, " in out
+    assert out.endswith(", 7 3 and 15 more (--format json has all)\n")
+    code, out, _ = run(capsys, "show", path, "--target", "y", "--target-type", "class", "--format", "json")
+    assert len(json.loads(out)["labels"]) == 25
+
+
 def test_fetch_goes_on_after_a_failure(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("VARIFOLD_DATA", str(tmp_path))
     code, out, err = run(capsys, "fetch", "hapt", "synthetic")

@@ -223,6 +223,32 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
     assert np.isclose(run_json(capsys, *argv, "--repeats", "2")["cer"]["mean"], expected.cer)
 
 
+def test_costs_are_compared_with_the_cheapest_constant(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"{i % 5},{i % 4}\n" for i in range(400)))
+    given = [str(path), "--target", "y", "--target-type", "class", "--model", "olvf", "--costs", "3=7"]
+    facts = run_json(capsys, *given)
+    missed = [sum(row) - row[i + 1] for i, row in enumerate(facts["confusion"])]
+    costs = [7.0 if label == 3 else 1.0 for label in facts["labels"]]
+    assert facts["cost"]["mean"] == pytest.approx(sum(c * n for c, n in zip(costs, missed, strict=True)) / 400)
+    assert facts["constant_cost"] == {"label": 3, "mean": 0.75}
+    assert main(["run", *given]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["cost", "per", "row", f"{facts['cost']['mean']:.4f}"] for line in shown)
+    assert any(line.split() == ["cost", "per", "row", "if", "always", "3", "0.7500"] for line in shown)
+    assert main(["run", *given[:-2]]) == 0
+    assert "cost" not in capsys.readouterr().out
+
+
+def test_titles_have_no_folders(capsys, tmp_path):
+    names = [tmp_path / f"month {i}.csv" for i in range(4)]
+    for name in names:
+        name.write_text("x,y\n" + "".join(f"{i % 5},{i % 2}\n" for i in range(40)))
+    for files, title in ((names[:2], "month 0.csv, month 1.csv"), (names, "month 0.csv and 3 more files")):
+        assert main(["run", *map(str, files), "--target", "y", "--model", "olvf"]) == 0
+        assert capsys.readouterr().out.startswith(f"olvf on {title}: ")
+
+
 def test_costs_and_objective(capsys, tmp_path):
     path = tmp_path / "s.csv"
     rng = np.random.default_rng(0)

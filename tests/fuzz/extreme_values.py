@@ -66,7 +66,7 @@ def labelled(rng: random.Random, labels: int, numeric: bool = False) -> tuple[di
     y = rng.choice(good) if rng.random() < 0.99 else rng.choice(bad)
     if numeric and rng.random() < 0.5:
         y = rng.gauss(0, 1)
-    w = 1.0 if rng.random() < 0.8 else rng.choice([0.0, 0.5, 1e-12, 1e12, 7, np.float64(2)])
+    w = 1.0 if rng.random() < 0.8 else rng.choice([0.0, 0.5, 1e-12, 1e-16, 1e-100, 5e-324, 1e12, 7, np.float64(2)])
     return instance(rng), y, rng.choice(BAD_WEIGHTS) if rng.random() < 0.01 else w
 
 
@@ -131,6 +131,7 @@ def episode(learner: Any, seed: int, length: int) -> None:
         if accepted(learner.learn_one, *row):
             taken.append(row)
     assert_whole(learner)
+    type(learner).from_bytes(learner.to_bytes())  # what can learn can be saved
     assert len(learner.features) <= (learner.max_features or math.inf)
     second_door(fresh, taken, rng)
     assert state(fresh) == state(learner), "the two doors, or a refused instance, led elsewhere"
@@ -139,7 +140,7 @@ def episode(learner: Any, seed: int, length: int) -> None:
 COLUMNS = [f"c{j}" for j in range(40)]
 KINDS = {"colour": ["red", "b", "", "=", "1"], "größe": ["s", "m", "l=x"], "9": ["\udfff", "y"]}
 PLAIN = [float(v) for v in NUMBERS if abs(float(v)) <= 1e150] + [1e150, -1e150]
-WEIGHTS = [1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0, 1e-12, 1e12]
+WEIGHTS = [1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0, 1e-12, 1e-16, 1e-100, 1e12]
 
 
 def hostile_block(rng: np.random.Generator, rows: int, labels: int) -> varifold.Block:
@@ -181,6 +182,7 @@ def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
         else:
             assert_probabilities(*learner.run_block(block))
         assert_whole(learner)
+        type(learner).from_bytes(learner.to_bytes())
         if compare:
             for x, y, w in zip(block.rows(), block.y, block.weights, strict=True):
                 twin.learn_one(x, y, float(w))

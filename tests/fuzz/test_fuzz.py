@@ -27,7 +27,7 @@ def settings_of(name: str, seed: int) -> Any:
     cls: Any = varifold.models[name]
     params = dict(rng.choice(list(cls._unit_test_params())))
     around = {
-        "scale": rng.choice(("standard", "minmax", "none")),
+        "scale": rng.choice(("standard", "robust", "minmax", "none")),
         "fit_intercept": rng.random() < 0.7,
         "max_features": rng.choice((None, None, 1, 3, 16, 40)),
         "evict": rng.choice(("oldest", "lightest")),

@@ -104,7 +104,7 @@ def test_the_picture_of_auto_shows_the_moment_of_the_text(canvas: Canvas) -> Non
     assert any("after 333 instances" in text for text in texts)
     for name, weight in report.experts.items():
         assert f"{name} {weight:.0%}" in texts
-    assert any("weight in the experts' scores" in text for text in texts)
+    assert any("weight times share of presence" in text for text in texts)
     ends = [p.get_paths()[0].vertices[:, 0].max() for p in canvas.figure.axes[0].collections]
     assert set(ends) == {333.0}
 

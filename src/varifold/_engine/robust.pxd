@@ -169,7 +169,7 @@ cdef inline void correct(RobustStat* s, double centre) noexcept nogil:
 
 cdef inline double absorb_robust(RobustStat* s, double x, double w, double clip, double step) noexcept nogil:
     """Update the statistics of the feature with x, then scale x by them."""
-    cdef double centre, d, z, width
+    cdef double centre, d, gain, z, width
     track_mode(s, x)
     centre = centre_of(s)
     if x != centre:
@@ -182,7 +182,8 @@ cdef inline double absorb_robust(RobustStat* s, double x, double w, double clip,
     s.weight += w
     d = x - s.mean
     s.mean += d * (w / s.weight)
-    s.m2 = min(s.m2 + d * w * (x - s.mean), LARGEST_SQUARE)
+    gain = d * w * (x - s.mean)
+    s.m2 = min(s.m2 + max(gain, 0.0), LARGEST_SQUARE)  # below 0 if a mean of tiny weight is rounded past x
     correct(s, centre)
     if s.m2 <= 0.0:  # never varied: presence, from the second value on; a first 1 is one
         return 1.0 if x != 0.0 and (s.count > 1.0 or x == 1.0) else 0.0

@@ -36,7 +36,8 @@ cdef inline double absorb_standard(Stat* s, double x, double w, double clip) noe
     cdef double d = x - s.a
     cdef double mean = s.a + d * (w / weight)
     cdef double left = x - mean
-    cdef double m2 = s.b + d * w * left
+    cdef double gain = d * w * left
+    cdef double m2 = s.b + (gain if gain > 0.0 else 0.0)  # below 0 if a mean of tiny weight is rounded past x
     cdef double z
     m2 = m2 if m2 < 1e300 else 1e300
     s.weight = weight
@@ -58,7 +59,7 @@ cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, con
     """Do absorb_standard() for up to STRIP slots: gathered, so that the compiler vectorises divisions and roots."""
     cdef Stat* s
     cdef Py_ssize_t i, n_varied
-    cdef double weight, mean, left, d, m2, z
+    cdef double weight, mean, left, d, gain, m2, z
     cdef double weights[STRIP]
     cdef double means[STRIP]
     cdef double squares[STRIP]
@@ -87,7 +88,8 @@ cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, con
         d = x[i] - means[i]
         mean = means[i] + d * (w / weight)
         left = x[i] - mean
-        m2 = squares[i] + d * w * left
+        gain = d * w * left
+        m2 = squares[i] + (gain if gain > 0.0 else 0.0)
         weights[i] = weight
         means[i] = mean
         squares[i] = m2 if m2 < 1e300 else 1e300

@@ -26,6 +26,7 @@ from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, learn_component, predict_component
+from varifold._engine.names.reading cimport LARGEST
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold._numeric.memory cimport out_of_memory
@@ -259,7 +260,7 @@ cdef class RegressionMixture(RegressionModel):
             y = self.warm(v, y, w)
         if self.own.deviation > 0.0:
             self.predict_all(without_new(&self.experts.views, v))
-        learned = self.without_outlier(y)
+        learned = cut(self.without_outlier(y), LARGEST)  # an offset may lead beyond what targets may be
         if self.own.deviation > 0.0:
             z = cut((learned - self.own.mean) / self.own.deviation, FAR)
             self.count_error(fabs(z - self.mixed()) * self.own.deviation)

@@ -51,14 +51,16 @@ class MixtureLearner(VaryingLearner):
         model: Any = self._engine.model
         features = self.features
         steps, weights = model.weight_history()
-        top = sorted(features.items(), key=lambda item: -item[1].weight)[:most]
+        # a large weight of a feature that is rarely present moves few predictions
+        average = {name: feature.weight * feature.share(self.steps) for name, feature in features.items()}
+        top = sorted(average.items(), key=lambda item: -item[1])[:most]
         unlearned = None if predicted is None else to_block(predicted)
         return {
             "steps": self.steps,
             "experts": model.expert_weights(),
             "history_steps": steps,
             "history_weights": weights,
-            "features": {name: feature.weight for name, feature in top},
+            "features": dict(top),
             "changes": changes(self.steps, features, rise, self.unit_changes, unlearned),
             "notes": tuple(model.notes()),
         }

@@ -113,7 +113,7 @@ class AutoReport:
     history_weights: np.ndarray[Any, Any]
     """Weight by expert (columns in the order of `experts`) at these steps."""
     features: dict[str | int, float]
-    """The most influential features and their weights."""
+    """The features with the largest weights times the share of instances that have them since they were first seen."""
     changes: tuple[Change, ...]
     """Changes in the stream, by kind, the latest first."""
     notes: tuple[str, ...]
@@ -130,8 +130,10 @@ class AutoReport:
         lines = [f"{self.steps:,} instances learned; {self._errors()}."]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
         lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading if weight) + ".")
+        if self.experts.get("stack"):
+            lines.append("(Experts are the learners that are combined; stack is a weighted sum of all of them.)")
         if self.features:
-            lines.append("Most influential features: " + ", ".join(str(name) for name in self.features) + ".")
+            lines.append("Largest average weights: " + ", ".join(str(name) for name in self.features) + ".")
         lines.extend(str(drift) for drift in self.drifts[-_SHOWN:])
         kinds = dict.fromkeys(change.what for change in self.changes)
         lines.extend(_describe([c for c in self.changes if c.what == what]) for what in kinds)

@@ -5,10 +5,10 @@ that no learner is imported before it is used.
 """
 
 from varifold.base.blocks import Block, Labels, Vocabulary, to_block
-from varifold.base.classifier import NO_FEATURES, VaryingClassifier
+from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import Interval
 from varifold.base.importances import Importance
-from varifold.base.learner import INTERCEPT, VaryingLearner
+from varifold.base.learner import INTERCEPT, NO_FEATURES, VaryingLearner
 from varifold.base.python_rule import PythonRule
 from varifold.base.registry import models
 from varifold.base.regressor import VaryingRegressor

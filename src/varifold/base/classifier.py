@@ -24,10 +24,7 @@ from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, che
 from varifold.base.params import AnyOf, Constraint, OneOf
 from varifold.errors import UnknownNameError
 
-__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Name", "VaryingClassifier"]
-
-NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
-"""Names in explanations that do not refer to a feature."""
+__all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier"]
 
 
 @declared(kw_only=True)
@@ -163,18 +160,12 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         feature contributes is ``"(intercept)"``. With ``objective="balanced"`` or costs by label, the logarithm of
         the label's cost is listed as ``"(decision)"`` and the intercept includes the difference between score and
         log-probability. With a cost matrix the margin, minus an expected cost, is not a sum over features: it is
-        listed as ``"(minus expected cost)"``, and ``"(decision)"`` is minus the score that the features explain.
+        listed as ``"(minus expected cost)"``, and ``"(decision)"`` is minus the score that the features explain. A
+        feature with such a name is listed as ``"feature (decision)"``.
         """
-        index = -1
-        if label is not None:
-            index = self._class_index(label)
-        _, parts, rest, decided = self._engine.explain_one(x, index)
-        if by_column:
-            parts = self._by_column(parts)
-        ordered: dict[Name, float] = dict(sorted(parts.items(), key=lambda item: -abs(item[1])))
-        if rest != 0.0:
-            ordered[INTERCEPT] = ordered.get(INTERCEPT, 0.0) + rest
-        return {**ordered, **decided}
+        index = -1 if label is None else self._class_index(label)
+        parts, others = self._engine.explain_one(x, index)
+        return self._explanation(parts, others, by_column)
 
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0

@@ -19,11 +19,13 @@ from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Rea
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
-__all__ = ["INTERCEPT", "Instance", "Task", "VaryingLearner", "is_regressor"]
+__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Task", "VaryingLearner", "is_regressor"]
 
 Instance = Mapping[Any, Any]
 Task = Literal["classification", "regression"]
 INTERCEPT = "(intercept)"
+NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
+"""Names in explanations that do not refer to a feature, in the order in which they are listed, last."""
 
 
 @declared(kw_only=True)
@@ -147,6 +149,17 @@ class VaryingLearner(Estimator):
             task=self._task,
         )
 
+    def _explanation(
+        self, parts: Mapping[Name, float], others: Mapping[Name, float], by_column: bool
+    ) -> dict[Name, float]:
+        """Join contributions of features and others, largest first; a feature named like another one is prefixed."""
+        joined: dict[Name, float] = dict(others)
+        for name, part in (self._by_column(parts) if by_column else parts).items():
+            while name in joined:
+                name = f"feature {name}"
+            joined[name] = part
+        return dict(sorted(joined.items(), key=lambda item: (_place(item[0]), -abs(item[1]))))
+
     def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
         """Sum contributions by column; the levels of a string column are features of one column."""
         space = self._engine.space
@@ -156,6 +169,10 @@ class VaryingLearner(Estimator):
             column = space.name_of(space.column_of(slot)) if slot > 0 else name
             found[column] = found.get(column, 0.0) + part
         return found
+
+
+def _place(name: Name) -> int:
+    return NO_FEATURES.index(name) if name in NO_FEATURES else -1
 
 
 @declared(kw_only=True)

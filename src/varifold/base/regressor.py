@@ -109,12 +109,11 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """Return the contribution of each feature to the prediction, largest first; they sum to ``predict_one(x)``.
 
         With `by_column` the string values of a column are summed under the column's name. The part that no feature
-        contributes, mainly the mean of the targets, is listed last, as ``"(intercept)"``.
+        contributes, mainly the mean of the targets, is listed last, as ``"(intercept)"``; a feature with such a name is
+        listed as ``"feature (intercept)"``.
         """
-        parts = self._engine.explain_one(x)
-        if by_column:
-            parts = self._by_column(parts)
-        return dict(sorted(parts.items(), key=lambda part: (part[0] == "(intercept)", -abs(part[1]))))
+        parts, others = self._engine.explain_one(x)
+        return self._explanation(parts, others, by_column)
 
     def column_importances(
         self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0

@@ -39,3 +39,7 @@ class Feature:
     """Sum over labels of the absolute weights, or the method's own measure of importance."""
     role: str = ""
     """How the method uses the feature ('old', 'mapped', 'latent', ...); empty if all are used alike."""
+
+    def share(self, steps: int) -> float:
+        """Return the share of the steps since it was first seen in which the feature was present."""
+        return self.count / max(1, steps - self.first_seen + 1)

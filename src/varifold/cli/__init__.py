@@ -25,6 +25,7 @@ COMMANDS = [
     "models",
     "scenarios",
     "inspect",
+    "report",
     "explain",
     "predict",
     "serve",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from varifold.base.costs import OBJECTIVES
 from varifold.base.spec import ModelSpec, split_pairs
 from varifold.errors import ParameterError, UnknownNameError
+from varifold.evaluate import Summary
 from varifold.streams.readers._numbers import label_of
 
 
@@ -49,6 +52,20 @@ def parse_costs(text: str) -> dict[Any, float]:
     if not costs:
         raise ParameterError("--costs: no LABEL=COST is given")
     return costs
+
+
+def facts(text: str | None, summary: Summary) -> dict[str, Any]:
+    """Return the mean cost of an instance, and that of the cheapest constant prediction (in the first repeat)."""
+    if text is None:
+        return {}
+    costs = parse_costs(text)
+    values = np.array([result.cost(costs) for result in summary.results])
+    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    label, constant = summary.results[0].constant_cost(costs)
+    return {
+        "cost": {"mean": float(values.mean()), "std": spread},
+        "constant_cost": {"label": label, "mean": constant},
+    }
 
 
 def check_labels(text: str | None, labels: list[Any]) -> None:

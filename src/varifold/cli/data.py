@@ -10,9 +10,12 @@ from typing import Any
 
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
-from varifold.cli.source import add_reading_options, reading_options
+from varifold.cli.source import add_reading_options, reading_options, title_of
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, UnknownNameError
+
+_MOST_LABELS = 10
+"""Most labels that `data show` lists."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -145,7 +148,7 @@ def _show(args: argparse.Namespace) -> int:
 
         data = streams.prepare(data, scenario, seed=args.seed)
     found = presence(data if not hasattr(data, "block") else data.block)
-    name = " ".join(os.path.basename(what) for what in args.what)
+    name = title_of(args.what)
     if args.plot:
         from varifold.report.presence import plot_presence
 
@@ -161,7 +164,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(summary)
     else:
-        balance = "labels: " + (", ".join(f"{y} {k:,}" for y, k in summary["labels"].items()) or "none")
+        balance = f"labels: {_most_frequent(summary['labels'])}"
         if found.targets is not None:
             balance = "numbers to predict from {lowest:g} to {highest:g}, mean {mean:g}".format(**found.targets)
         print(
@@ -169,6 +172,14 @@ def _show(args: argparse.Namespace) -> int:
             f"{percent(found.absent_share)} of the cells absent, {found.empty:,} rows without any; {balance}"
         )
     return 0
+
+
+def _most_frequent(counts: dict[str, int]) -> str:
+    """List labels with their counts; of many, the most frequent and the number of the others."""
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{shorten(y, 30)} {k:,}" for y, k in ordered[:_MOST_LABELS])
+    more = len(ordered) - _MOST_LABELS
+    return (f"{shown} and {more:,} more (--format json has all)" if more > 0 else shown) or "none"
 
 
 def _source(args: argparse.Namespace) -> Any:

@@ -18,6 +18,7 @@ from varifold.evaluate.periods import PERIODS
 
 _MOST = 20
 """Most labels of a confusion table in text."""
+PRESENT = "present: share of the rows that have the column"
 _NUMBER_PERIOD = ("mae", "rmse", "mean_mae")
 _PERIOD = ("cer", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
 
@@ -56,8 +57,8 @@ def check(args: argparse.Namespace) -> None:
         raise ParameterError(f"--by {args.by} needs --time COL: which column holds the time of a row?")
     if args.importances:
         check_picture(args.importances)
-    if args.importances is not None and args.jobs > 1:
-        raise ParameterError("--importances is for --jobs 1")
+    if (args.importances is not None or args.html) and args.jobs > 1:
+        raise ParameterError(f"{'--html' if args.html else '--importances'} is for --jobs 1")
     if args.predictions:
         if args.repeats > 1:
             raise ParameterError("--predictions is for one repeat")
@@ -141,6 +142,7 @@ def _importance_page(result: Result | RegressionResult) -> str:
     head = ["column", "log loss without it" if is_label else "absolute error without it", "± error", "present", ""]
     more = len(result.importances) - _MOST
     note = [f"... and {more:,} columns that matter less (--format json has all)"] if more > 0 else []
+    note.append(PRESENT)
     return "\n".join([table(head, rows), *note])
 
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from varifold._engine.targets.real_target import RealTarget
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
+from varifold.base.importances import CLEAR
+from varifold.base.learner import is_regressor
 from varifold.cli import keyed
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, shorten, table
@@ -17,6 +19,9 @@ from varifold.cli.targets import check_picture
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.ensemble.vote import Vote
 from varifold.errors import ParameterError
+
+_MEANING = "ordered by weight times presence; present: share of the instances since the first that has the feature"
+_MEASURE = "a large weight is no proof of use: `varifold run --importances --save` measures what each column is worth"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -49,22 +54,49 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; inspect them one by one")
     if args.plot:
         _plot(learner, args.plot)
-    features = sorted(learner.features.items(), key=lambda item: (-item[1].weight, item[1].first_seen, str(item[0])))
+    steps = learner.steps
+    features = sorted(
+        learner.features.items(), key=lambda item: (-item[1].weight * item[1].share(steps), item[1].first_seen)
+    )
     facts = _facts(learner, args.file, len(features))
+    importances = _importances(learner)
     if args.format == "json":
-        print_json(facts | {"features": [{"name": n, **asdict(f)} for n, f in features]})
+        print_json(
+            facts
+            | {"importances": importances}
+            | {"features": [{"name": n, **asdict(f), "present": f.share(steps)} for n, f in features]}
+        )
         return 0
     account = facts.pop("report", None)
     for key, value in facts.items():
         print(f"{key:<11} {_spelled(value)}")
     if account:
         print(f"\n{account}")
+    if importances:
+        print(f"\n{_importance_table(importances[: args.top], is_regressor(learner))}")
     if features:
         print()
-        print(_feature_table(features[: args.top]))
+        print(_feature_table(features[: args.top], steps))
     if len(features) > args.top:
         print(f"... and {len(features) - args.top:,} lighter ones (--top {len(features)} shows all)")
+    if features:
+        print(_MEANING if importances else f"{_MEANING}; {_MEASURE}")
     return 0
+
+
+def _importances(learner: VaryingLearner) -> list[dict[str, Any]]:
+    """Return the importances that the run which wrote the file measured; empty without any."""
+    rows = (learner.reading.get("run") or {}).get("importances") or []
+    return [dict(zip(("column", "loss", "error", "present"), row, strict=True)) for row in rows]
+
+
+def _importance_table(rows: list[dict[str, Any]], numeric: bool) -> str:
+    loss = "absolute error without it" if numeric else "log loss without it"
+    shown = []
+    for r in rows:
+        verdict = "" if r["loss"] > CLEAR * r["error"] else "no loss seen"
+        shown.append([named(r["column"]), f"{r['loss']:+.4g}", f"{r['error']:.2g}", f"{r['present']:.0%}", verdict])
+    return table(["column", loss, "± error", "present", ""], shown)
 
 
 def _keys(learner: KeyedLearner, args: argparse.Namespace) -> int:
@@ -161,12 +193,12 @@ def _param(value: Any) -> str:
     return f"({header['method']}:{','.join(f'{k}={_param(v)}' for k, v in header['params'].items())})"
 
 
-def _feature_table(features: list[tuple[str | int, Feature]]) -> str:
+def _feature_table(features: list[tuple[str | int, Feature]], steps: int) -> str:
     roles = any(f.role for _, f in features)
     rows = [
-        [named(n), f"{f.weight:.4g}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]
+        [named(n), f"{f.weight:.4g}", f"{f.share(steps):.0%}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]
         + ([f.role] if roles else [])
         for n, f in features
     ]
-    header = ["feature", "weight", "seen", "first", "last"] + (["role"] if roles else [])
+    header = ["feature", "weight", "present", "seen", "first", "last"] + (["role"] if roles else [])
     return table(header, rows)

@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 from varifold import base
-from varifold.base import models
+from varifold.base import VaryingLearner, models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
-from varifold.cli import costs, details, keyed, remembered, source, uncertainty
+from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.output import plural
 from varifold.cli.progress import progress
@@ -73,6 +73,9 @@ def add_parser(subparsers: Any) -> None:
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
     out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
     details.add_options(out)
+    out.add_argument(
+        "--html", metavar="PAGE.html", help="page about the run for readers who do not run it; measures importances"
+    )
     out.add_argument("--save", metavar="FILE", help="write the learner (of the first repeat) to a model file")
     out.add_argument("--checkpoint-every", type=positive, metavar="N", help="write --save every N instances as well")
 
@@ -102,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     facts = facts_of(args, spec, given, summary, _delay(args.delay), stopped)
     try:
         if args.save:
-            _save(args, summary.learner, given)
+            _save(args, summary.learner, given, summary)
             print(f"learner written to {args.save}", file=sys.stderr)
     finally:
         show(args, facts, summary)  # last: whoever reads the output may stop reading it
@@ -111,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
 
         plot_summary(summary, args.plot, title=title(facts))
         print(f"picture written to {args.plot}", file=sys.stderr)
+    if args.html:
+        _write_page(args, summary, given)
     details.draw(args, summary, title(facts))
     return 0 if stream is None else _ended(stream, summary.results[0].instances)
 
@@ -161,11 +166,24 @@ def renames(text: str) -> dict[str, str]:
     return found
 
 
-def _save(args: argparse.Namespace, learner: Any, given: source.Input) -> None:
-    """Save the learner with the options with which its data was read."""
+def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: Summary | None = None) -> None:
+    """Save the learner with the options with which its data was read, and at the end the record of the run."""
     if given.stream is not None:
         learner.reading = remembered.noted(args, given.stream.columns)
+    if summary is not None:
+        from varifold.report.record import run_record
+
+        learner.reading = {**learner.reading, "run": run_record(summary, given.title)}
     learner.save(args.save)
+
+
+def _write_page(args: argparse.Namespace, summary: Summary, given: source.Input) -> None:
+    """Write the page about the run."""
+    from varifold.report.record import run_record
+
+    learner = summary.learner
+    learner.reading = {**learner.reading, **({"target": args.target} if args.target else {})}
+    report.write_page(args.html, learner, given.title, run_record(summary, given.title))
 
 
 def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
@@ -183,6 +201,11 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
         spec().to_bytes()  # raises an error for a class that cannot be saved
     check_target(args.save, args.files)
     check_picture(args.plot)
+    check_target(args.html, args.files)
+    if args.html and args.key:
+        raise ParameterError("--html is about one learner, and --key makes several: `report --key-value` writes one")
+    if args.html and not issubclass(cls, VaryingLearner):
+        raise ParameterError(f"--html: {cls.__name__} is not a learner of varifold")
 
 
 def _shuffles(args: argparse.Namespace) -> bool:
@@ -241,7 +264,7 @@ def _measured(args: argparse.Namespace) -> dict[str, Any]:
         "positive": args.positive,
         "quantile": 0.5 if args.quantile is None else args.quantile,
         "by": args.by,
-        "track": None if args.importances is None else "permutation",
+        "track": None if args.importances is None and not args.html else "permutation",
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +71,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--omitted", choices=["absent", "zero"], help="meaning of what sparse rows leave out (default absent)"
     )
     reading.add_argument("--input-format", choices=_FORMATS, help="format of the files, if not detected")
-    reading.add_argument("--encoding", metavar="NAME", help="encoding of text files (default utf-8)")
+    reading.add_argument("--encoding", metavar="NAME", help="encoding of all text files, if not as detected")
     reading.add_argument("--delimiter", metavar="CHAR", help="separator of CSV, if not detected")
     reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="decimal separator, if not detected")
     reading.add_argument(
@@ -154,6 +156,9 @@ class Input:
     """A whole data set in memory, or a stream that is read while it is learned."""
 
     name: str
+    """Name of the data set, or the paths of the files."""
+    title: str
+    """The same without folders; of more than three files the first and the number of the others."""
     whole: Any = None
     stream: Any = None
 
@@ -201,10 +206,16 @@ def open_input(args: argparse.Namespace, key: str | None = None, block_rows: int
     if args.data:
         from varifold.datasets import load
 
-        return Input(args.data, whole=load(args.data))
+        return Input(args.data, args.data, whole=load(args.data))
     from varifold.streams import read
 
     stream = read(
         args.files, target=args.target, unlabelled="keep", key=key, block_rows=block_rows, **reading_options(args)
     )
-    return Input(" ".join(args.files), stream=stream)
+    return Input(" ".join(args.files), title_of(args.files), stream=stream)
+
+
+def title_of(files: Sequence[str]) -> str:
+    """Return the names of files without folders; of more than three the first and the number of the others."""
+    names = ["standard input" if file == "-" else os.path.basename(file) for file in files]
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more files"

@@ -7,7 +7,7 @@ import platform
 from typing import Any
 
 from varifold.base.spec import ModelSpec
-from varifold.cli import details, source, uncertainty
+from varifold.cli import costs, details, source, uncertainty
 from varifold.cli.output import number, plural, print_csv, print_json, table
 from varifold.evaluate import RegressionResult, Summary
 from varifold.evaluate.metrics import METRICS
@@ -40,6 +40,7 @@ def facts_of(
         "task": "regression" if isinstance(first, RegressionResult) else "classification",
         "params": {k: v if isinstance(v, _PLAIN) else str(v) for k, v in params.items()},
         "data": given.name,
+        "title": given.title,
         "scenario": args.scenario,
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
@@ -56,7 +57,7 @@ def facts_of(
         "skipped": given.skipped,
         "empty": _count(summary.mean("empty")),
     }
-    costs = {
+    resources = {
         "us_per_instance": summary.mean("us_per_instance"),
         "seconds": float(summary.values("seconds").sum()),
         "peak_memory": first.peak_memory,
@@ -64,8 +65,10 @@ def facts_of(
     }
     about |= uncertainty.facts(summary)
     if isinstance(first, RegressionResult):
-        return found | {"lowest": first.lowest, "highest": first.highest} | about | _regression_metrics(summary) | costs
-    return found | {"classes": len(first.labels), "labels": first.labels} | about | _label_metrics(summary) | costs
+        bounds = {"lowest": first.lowest, "highest": first.highest}
+        return found | bounds | about | _regression_metrics(summary) | resources
+    metrics = _label_metrics(summary) | costs.facts(args.costs, summary)
+    return found | {"classes": len(first.labels), "labels": first.labels} | about | metrics | resources
 
 
 def _label_metrics(summary: Summary) -> dict[str, Any]:
@@ -124,10 +127,8 @@ def _lines(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) ->
 def title(facts: dict[str, Any]) -> str:
     """Return model, data and scenario, and whether the run ended early."""
     scenario = "" if facts["scenario"] == "none" else f", {facts['scenario']}"
-    files = facts["data"].split(" ")
-    data = facts["data"] if len(files) <= 3 else f"{files[0]} and {len(files) - 1} more files"
     stopped = f", stopped early after {plural(facts['instances'], 'instance')}" if facts["stopped"] else ""
-    return f"{facts['model']} on {data}{scenario}{stopped}"
+    return f"{facts['model']} on {facts['title']}{scenario}{stopped}"
 
 
 def _page(facts: dict[str, Any]) -> str:
@@ -146,6 +147,11 @@ def _page(facts: dict[str, Any]) -> str:
         rows.append([_label(name, facts), number(facts[name]["mean"]), *spread])
     for label, measured in uncertainty.shown(facts):
         rows.append([label, number(measured["mean"]), *([number(measured["std"])] if several else [])])
+    if "cost" in facts:
+        constant = facts["constant_cost"]
+        spread = [number(facts["cost"]["std"])] if several else []
+        rows.append(["cost per row", number(facts["cost"]["mean"]), *spread])
+        rows.append([f"cost per row if always {constant['label']!r}", number(constant["mean"]), *[""] * several])
     baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
     rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])
     rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -178,6 +178,20 @@ class Result(_Result):
             )
             for i, label in enumerate(self.labels)
         }
+
+    def cost(self, costs: Mapping[Hashable, float]) -> float:
+        """Return the mean cost of an instance: that of missing its label, 1 for labels without one, 0 if right."""
+        missed = self.confusion.sum(axis=1) - np.diagonal(self.confusion, offset=1)
+        return _ratio(float(missed @ self._costs(costs)), self.scored)
+
+    def constant_cost(self, costs: Mapping[Hashable, float]) -> tuple[Hashable, float]:
+        """Return the label that would be cheapest to predict every time, and its mean cost of an instance."""
+        by_label = self.confusion.sum(axis=1) * self._costs(costs)
+        best = int(np.argmax(by_label))
+        return self.labels[best], _ratio(float(by_label.sum() - by_label[best]), self.scored)
+
+    def _costs(self, costs: Mapping[Hashable, float]) -> Floats:
+        return np.array([costs.get(label, 1.0) for label in self.labels], dtype=np.float64)
 
     @property
     def errors(self) -> int:

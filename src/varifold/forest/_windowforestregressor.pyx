@@ -205,7 +205,7 @@ cdef class RegressionTrees(WindowTrees):
         cdef Py_ssize_t i
         self.share(v)
         here = {v.slot[i] for i in range(v.n)}
-        return {f"{self.space.name_of(i)} (absent)": self.part_of[i]
+        return {(i, "absent"): self.part_of[i]
                 for i in range(1, self.space.size) if self.part_of[i] != 0.0 and i not in here}
 
     # ---------------------------------------------------------------- files

@@ -40,7 +40,7 @@ cdef enum:
 cdef inline void welford(double* s, Py_ssize_t plane, double x, double w) noexcept nogil:
     """Add a value of weight w to the running mean and squared deviations (Welford)."""
     cdef double d = x - s[MEAN * plane], count = s[COUNT * plane] + w, mean = s[MEAN * plane] + d * (w / count)
-    cdef double m2 = s[M2 * plane] + w * d * (x - mean)
+    cdef double m2 = s[M2 * plane] + max(w * d * (x - mean), 0.0)  # below 0 if the mean is rounded past x
     s[COUNT * plane] = count
     s[MEAN * plane] = mean
     s[M2 * plane] = 1e300 if m2 > 1e300 else m2

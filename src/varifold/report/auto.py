@@ -61,8 +61,8 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True)
     labels = [str(name) for name in report.features][::-1]
     below.barh(labels, list(report.features.values())[::-1], color=BLUE, height=0.6)
-    below.set_title("Most influential features")
-    below.set_xlabel("weight in the experts' scores (not the loss of accuracy without it: see column_importances)")
+    below.set_title("Features with the largest average weights")
+    below.set_xlabel("weight times share of presence (not the loss of accuracy without it: see column_importances)")
     for ax in (above, below):
         quiet(ax)
     below.grid(visible=False, axis="y")

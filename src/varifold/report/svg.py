@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from varifold.bench.statistics import Ranking
-from varifold.report.style import FAINT, GREY, INK, LINES
+from varifold.report.style import BLUE, FAINT, GREY, INK, LINES
 
-__all__ = ["Line", "difference_diagram", "error_chart"]
+__all__ = ["Line", "bar_chart", "difference_diagram", "error_chart"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -81,7 +81,11 @@ def _ticks(high: float) -> list[float]:
 
 
 def _tick(value: float) -> str:
-    """Format a level: a share without its leading zero, a larger number with three digits."""
+    """Format a level: a share without its leading zero, a larger number with three digits and k or M."""
+    if value >= 9_999.5:
+        return f"{value / 1e6:.3g}M" if value >= 999_500 else f"{value / 1e3:.3g}k"
+    if value >= 99.5:
+        return f"{value:,.0f}"
     return "0" if value == 0 else f"{value:.2f}"[1:] if value < 0.995 else f"{value:.3g}"
 
 
@@ -104,6 +108,29 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
         f'<polygon points="{_points(xs, high)} {_points(xs[::-1], low[::-1])}" fill="{line.colour}" '
         'fill-opacity=".15" stroke="none"/>'
     )
+
+
+def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 520) -> str:
+    """Draw a bar per (name, value, standard error, remark), with a line of two standard errors to either side."""
+    left, right, step = 170, 84, 24
+    high = max(value + 2.0 * error for _, value, error, _ in rows)
+    height = step * len(rows) + 8
+
+    def x(v: float) -> float:
+        return left + (width - left - right) * min(max(v, 0.0), high) / high
+
+    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="bars">']
+    for i, (name, value, error, remark) in enumerate(rows):
+        y = step * i + 4
+        shown = name if len(name) <= 24 else f"{name[:23]}…"
+        parts.append(
+            f'<text x="{left - 10}" y="{y + 14}" class="cl" text-anchor="end">{escape(shown)}</text>'
+            f'<path d="M{left} {y + 3}H{x(value):.1f}v14H{left}z" fill="{BLUE}"/>'
+            f'<path d="M{x(value - 2 * error):.1f} {y + 10}H{x(value + 2 * error):.1f}" stroke="{INK}" '
+            'stroke-width="1.2"/>'
+            f'<text x="{width - right + 10}" y="{y + 14}" class="ca">{escape(remark)}</text>'
+        )
+    return "".join([*parts, "</svg>"])
 
 
 def _room(names: list[str]) -> int:

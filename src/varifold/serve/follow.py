@@ -155,7 +155,7 @@ class Follower:
         self._first_labels += labels
         described = too_many_labels(self._first_labels)
         if described is not None:
-            raise DataError(f"the target has {described}; {many_labels_remedy(self._first_labels)}")
+            raise DataError(f"the target has {described}; {many_labels_remedy(self._first_labels, json=True)}")
         if len(self._first_labels) >= FIRST_ROWS:
             self._first_labels = None
 

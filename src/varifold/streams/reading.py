@@ -15,6 +15,7 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.readers.context import ABSENT, MAX_LINE, Column, Context
 from varifold.streams.readers.csv import read_delimited
 from varifold.streams.readers.dates import Dates
+from varifold.streams.readers.encodings import detect_encodings
 from varifold.streams.readers.lines import read_arff, read_jsonl, read_svmlight
 from varifold.streams.readers.sources import FORMATS, Source, open_source
 from varifold.streams.readers.tables import read_dicts, read_frame, read_matrix, read_stored
@@ -121,7 +122,7 @@ def read(
     ignore: Iterable[str] = (),
     block_rows: int = BLOCK_ROWS,
     format: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
@@ -173,9 +174,13 @@ def read(
         Most rows of a block; wide rows make shorter blocks.
     format
         One of csv, jsonl, svmlight, arff, parquet, ipc; detected from the suffix or the first bytes if not given.
-    encoding, delimiter, header
-        Of text files; the last two of CSV. The delimiter is detected if not given. Without a header the columns are
-        called c1, c2, ...
+    encoding
+        Encoding of all text files. If not given, it is detected for each file: UTF-8, UTF-16, or a Western European one
+        if the first 4 MB are not UTF-8, with a warning that names the files before the first row is read.
+    delimiter, header
+        Of CSV. The delimiter is detected if not given. Without a header the columns are called c1, c2, ... A first
+        column without a name that numbers or names the rows, as pandas and R write it, is left out with a warning; it
+        is called column1 and kept if another option names it.
     decimal, thousands
         Separators of decimals (``.`` or ``,``) and of thousands (``.``, ``,``, ``'`` or a space) in numbers of text,
         the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and
@@ -224,13 +229,19 @@ def column_names(path: str | os.PathLike[str]) -> set[str]:
     return {str(name) for name in stream.columns}
 
 
-def _read_files(context: Context, paths: Sequence[Any], format: str | None, encoding: str) -> Iterator[Batch]:
+def _read_files(
+    context: Context, paths: Sequence[Any], format: str | None, encoding: str | None
+) -> Iterator[Batch]:
     for path in paths:
         if path != "-" and not os.path.exists(path):
             raise DataError(f"{path} cannot be opened: {os.strerror(errno.ENOENT)}")
+    if encoding is not None:
+        context.encodings = [encoding] * len(paths)
+    elif not context.encodings:
+        context.encodings = detect_encodings(paths, format, context.names_only)
     for number, path in enumerate(paths, 1):
         context.more_files = number < len(paths)
-        source = open_source(path, format=format, encoding=encoding)
+        source = open_source(path, format=format, encoding=context.encodings[number - 1])
         try:
             yield from _READERS[source.format](context, source)
         finally:

@@ -329,7 +329,8 @@ cdef class OVFIVModel(Model):
             for key, part in self.base.absent_contributions(v, label).items():
                 parts[key] = self.factor(v, label) * part
                 rest -= parts[key]
-        parts[INTERCEPT] = self.explain_variation(v, label, share, rest, parts)
+        rest = self.explain_variation(v, label, share, rest, parts)
+        parts[INTERCEPT] = parts.get(INTERCEPT, 0.0) + rest
         return parts
 
     cdef double explain_variation(self, View* v, int label, double share, double rest, dict parts) except? -1e308:
@@ -345,7 +346,7 @@ cdef class OVFIVModel(Model):
             slot = variation.counted[i]
             if variation.weight(slot, c) != 0.0:
                 part = scale * variation.weight(slot, c)
-                parts[f"{<object> self.space.key[slot]} ({'present' if variation.presence else 'absent'})"] = part
+                parts[slot, "present" if variation.presence else "absent"] = part
                 rest -= part
         return rest
 

@@ -66,15 +66,12 @@ ENCODING = "name the encoding, such as --encoding latin-1"
 BAD = {
     "ragged.csv": f"ragged.csv, line 3: 2 cells where the header has 3; {SKIP}",
     "empty.csv": "empty.csv is empty",
-    "latin1.csv": f"latin1.csv, line 2, column 'name': byte 0xe4 is not UTF-8; {ENCODING}",
-    "latin1_header.csv": f"latin1_header.csv, line 1: the name of column 1 is not UTF-8; {ENCODING}",
     "overflow.csv": "overflow.csv, line 3, column 'x': '1e999' is infinite",
     "infinite.csv": "infinite.csv, line 4, column 'x': '-inf' is infinite",
     "open_quote.csv": "open_quote.csv, line 3: a quote is opened here and never closed",
     "stray_quote.csv": "stray_quote.csv, line 3: a quote is opened here and never closed, or closed inside",
     "numbers_only.csv": "numbers_only.csv, line 1: the header holds numbers only; pass header=False",
     "no_label.csv": "no_label.csv, line 3, column 'y': no label",
-    "utf16.csv": "utf16.csv is UTF-16 text; pass encoding='utf-16'",
     "broken.jsonl": "broken.jsonl, line 2: not JSON at character",
     "broken.svm": "broken.svm, line 2: '2:x' is not index:value",
     "broken.arff": "broken.arff, line 6: 3 cells where 2 attributes are declared",
@@ -99,7 +96,6 @@ def test_fails_with_file_and_line(name):
 
 SKIPPED = {
     "ragged.csv": 2,
-    "latin1.csv": 1,
     "overflow.csv": 1,
     "open_quote.csv": 1,
     "stray_quote.csv": 1,
@@ -120,6 +116,15 @@ def test_skipped_rows_are_counted_and_the_others_read(name):
     assert all(name in problem and "line" in problem for problem in stream.problems)
     assert sum(len(block) for block in stream.blocks()) == 2
     assert stream.skipped == SKIPPED[name]
+
+
+def test_an_encoding_that_is_given_must_be_right():
+    with pytest.raises(DataError, match=re.escape(f"line 2, column 'name': byte 0xe4 is not UTF-8; {ENCODING}")):
+        rows("latin1.csv", encoding="utf-8")
+    with pytest.raises(DataError, match=f"line 1: the name of column 1 is not UTF-8; {ENCODING}"):
+        rows("latin1_header.csv", encoding="utf-8")
+    with pytest.raises(DataError, match=r"utf16\.csv is UTF-16 text; pass encoding='utf-16'"):
+        rows("utf16.csv", encoding="utf-8")
 
 
 def test_encodings_can_be_named():

@@ -252,8 +252,8 @@ def test_options_of_text_files_of_the_wrong_type(tmp_path, options, says):
 
 
 def test_an_encoding_is_a_name(tmp_path):
-    with pytest.raises(DataError, match="no encoding is called None"):
-        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=None).blocks())
+    with pytest.raises(DataError, match="no encoding is called 3"):
+        list(streams.read(write(tmp_path / "rows.csv", [0, 1]), encoding=3).blocks())
 
 
 @pytest.mark.parametrize("given", [np.ones(3), np.float64(3)])

@@ -141,7 +141,7 @@ cdef class Model:
             memset(out, 0, v.n * sizeof(double))
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return what features that are not in the view add to the label's score, by slot (or under another name)."""
+        """Return what features that are not in the view add to the label's score: by slot, (slot, what) or another name."""
         if self.components is not None and self.components.count == 1:
             return (<Model> self.components.models[0]).absent_contributions(v, label)
         return {}

@@ -166,9 +166,8 @@ cdef class RuleModel(PythonCaller):
         if self.failed is not None:
             return
         try:
-            x = self.instance(v)
-            names = list(x)    # the rule may change the dict it is given
-            found = self.rule.explain(x, self.rule._engine.target.labels[label])
+            names = [INTERCEPT if v.slot[i] == 0 else <object> self.space.key[v.slot[i]] for i in range(v.n)]
+            found = self.rule.explain(self.instance(v), self.rule._engine.target.labels[label])
             for i in range(v.n):
                 out[i] = found.get(names[i], 0.0)
         except BaseException as error:

@@ -18,7 +18,8 @@ cdef class TargetStatistics:
         cdef double weight = self.weight + w
         cdef double d = y - self.mean
         self.mean += d * (w / weight)
-        self.squares = min(self.squares + d * w * (y - self.mean), 1e300)
+        # the product is below 0 if a mean of tiny weight is rounded past y
+        self.squares = min(self.squares + max(d * w * (y - self.mean), 0.0), 1e300)
         self.weight = weight
         self.deviation = sqrt(self.squares / weight) if self.squares > 0.0 else 0.0
 

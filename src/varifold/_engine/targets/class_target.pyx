@@ -19,6 +19,8 @@ from varifold._engine.state import checked_array
 from varifold._engine.names.vocabulary import plain_label
 from varifold.errors import DataError
 
+INTERCEPT = "(intercept)"
+
 
 @cython.final
 cdef class ClassTarget(Target):
@@ -275,21 +277,25 @@ cdef class ClassTarget(Target):
                 for j in range(self.conformal.k)]
 
     cdef object explain(self, int c):
-        """Return (label, contributions by name, the rest, parts of the decision by name); c = -1: the prediction."""
+        """Return contributions by feature and by other names, which sum to the margin; c = -1: of the prediction."""
         cdef dict parts = {}
+        cdef dict others = {}
         cdef double rest
         if self.known == 0:
-            return None, parts, 0.0, {}
+            return parts, others
         if c >= self.known:
             raise IndexError(f"no label has the index {c}; there are {self.known}")
         c = self.predicted if c < 0 else c
         rest = self.scores[c]
         if self.sees_instance():
-            parts, rest = self.contributions(c)
-        if self.decision.kind == MOST_PROBABLE:
-            return self.labels[c], parts, rest, {}
-        shift, decided = self.decision.parts(c, self.scores[c], self.chances[c])
-        return self.labels[c], parts, rest + shift, decided
+            parts, others, rest = self.contributions(c)
+        if self.decision.kind != MOST_PROBABLE:
+            shift, decided = self.decision.parts(c, self.scores[c], self.chances[c])
+            others.update(decided)
+            rest += shift
+        if rest != 0.0:
+            others[INTERCEPT] = others.get(INTERCEPT, 0.0) + rest
+        return parts, others
 
     def class_counts(self):
         """Return the weight learned by label."""

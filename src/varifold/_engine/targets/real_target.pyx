@@ -1,5 +1,7 @@
 """The target of regressors: numbers, their running statistics, and intervals."""
 
+import math
+
 cimport cython
 import numpy as np
 
@@ -16,6 +18,7 @@ from varifold._engine.targets.target cimport Target, checked_steps
 from varifold._engine.data.block import target_error
 
 INTERCEPT = "(intercept)"
+cdef double ROUNDING = 1e-9    # part of the largest number by which contributions may miss the prediction
 
 
 @cython.final
@@ -138,14 +141,19 @@ cdef class RealTarget(Target):
         return self.conformal.bounds()
 
     cdef object explain(self, int c):
-        """Return contributions by name, which sum to the prediction."""
+        """Return contributions by feature and by other names, which sum to the prediction."""
         if self.statistics.weight == 0.0:
-            return {}
+            return {}, {}
         if not self.sees_instance():
-            return {INTERCEPT: self.statistics.mean}
-        parts, intercept = self.contributions(0)
-        parts[INTERCEPT] = parts.get(INTERCEPT, 0.0) + (self.statistics.mean + intercept)
-        return parts
+            return {}, {INTERCEPT: self.statistics.mean}
+        parts, others, intercept = self.contributions(0)
+        others[INTERCEPT] = others.get(INTERCEPT, 0.0) + (self.statistics.mean + intercept)
+        shares = [*parts.values(), *others.values()]
+        error = math.fsum([self.predicted, *(-share for share in shares)])
+        # after targets of 1e16 the mean may be so large that the rounding of its sums exceeds a prediction
+        if abs(error) <= ROUNDING * max(abs(self.statistics.mean), abs(self.predicted), *map(abs, shares)):
+            others[INTERCEPT] += error
+        return parts, others
 
     # ---------------------------------------------------------------- files
 

@@ -122,11 +122,15 @@ cdef class Target:
         raise TypeError(f"{type(self).__name__} has no explanations")
 
     cdef tuple contributions(self, int c):
-        """Return ({name: contribution}, contribution of the intercept) to the score of class c, 0 for a regressor."""
+        """Return what adds to the score of class c (0 for a regressor): by feature, by other names, the intercept.
+
+        Other names, such as "x (absent)", may equal those of features.
+        """
         cdef Py_ssize_t i
         cdef double intercept = 0.0
         cdef double[::1] share = np.zeros(max(1, self.instance.view.n))
         cdef dict parts = {}
+        cdef dict others = {}
         self.model.contributions(&self.instance.view, c, &share[0])
         for i in range(self.instance.view.n):
             if self.instance.view.slot[i] == 0:
@@ -134,8 +138,12 @@ cdef class Target:
             else:
                 parts[<object> self.instance.space.key[self.instance.view.slot[i]]] = share[i]
         for key, part in self.model.absent_contributions(&self.instance.view, c).items():
-            parts[key if type(key) is str else self.instance.space.name_of(key)] = part
-        return parts, intercept
+            if type(key) is int:
+                parts[self.instance.space.name_of(key)] = part
+            else:
+                name = key if type(key) is str else f"{self.instance.space.name_of(key[0])} ({key[1]})"
+                others[name] = others.get(name, 0.0) + part  # the absences of the features 1 and "1" share a name
+        return parts, others, intercept
 
     # ---------------------------------------------------------------- files
 

@@ -17,7 +17,7 @@ from varifold.streams.readers.dates import Dates, reject_dates
 from varifold.streams.readers.notation import THOUSANDS, Notation, detect_notations
 from varifold.streams.stream import BLOCK_CELLS
 
-__all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
+__all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type", "unit_of"]
 
 ABSENT = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 TYPES = ("numeric", "category", "text")
@@ -28,6 +28,10 @@ MAX_LINE = 1 << 26
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
+FEWEST_NUMBERS = 5
+"""Number of different numbers from which a column of numbers with a unit is reported."""
+_WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
+"""A number with its unit after it, or with a currency before it."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -87,6 +91,8 @@ class Context:
     """Columns of mixed numbers and texts that were reported."""
     names_only: bool = False
     """Whether only the names of the columns are needed: no errors or warnings about their content."""
+    encodings: list[str] = field(default_factory=list)
+    """Encoding of each file, as given or detected."""
     undeclared: bool = False
     """Whether the source (JSON lines, dicts) does not declare its columns."""
 
@@ -169,10 +175,41 @@ class Context:
             column = Column(name, given or inferred_type(sample, decimal), given is not None)
             if column.type != "numeric" and not self.names_only:  # no number is written as a date
                 reject_dates(name, sample)
+            if column.type == "category" and given is None and not self.names_only:
+                self._warn_units(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
             self.columns[name] = column
         return column
+
+    def leave_out_index(self, name: str, cells: Sequence[Any], file: str) -> None:
+        """Ignore a column without a name that numbers or names the rows, unless an option names it; warn once."""
+        named = {*self.special(), *self.ignore, *self.types, *self.dates.parts, self.key}
+        if name in named or not _identify(cells):
+            return
+        self.ignore = frozenset({*self.ignore, name})
+        if not self.names_only:
+            warnings.warn(
+                f"the first column of {file} has no name and a different value in each row, such as {cells[0]!r}: it "
+                "is left out, as an index that pandas or R wrote; to keep it, give its type, "
+                f"types={{{name!r}: 'category'}} (--types {name}=category)",
+                VarifoldWarning,
+                stacklevel=2,
+            )
+
+    def _warn_units(self, name: str | int, sample: list[str]) -> None:
+        """Warn about a column of numbers with a unit, each of which becomes a category."""
+        unit = unit_of(sample)
+        if unit is None or name in self.warned:
+            return
+        self.warned.add(name)
+        warnings.warn(
+            f"column {name!r} holds numbers with the unit {unit!r}, such as {_some(sample)}, and each is read as a "
+            f"separate category; write the numbers without the unit, or suppress this warning with "
+            f"types={{{name!r}: 'category'}} (--types {name}=category)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
 
     def _warn_numbers(self, name: str | int, sample: list[str], decimal: str) -> None:
         """Warn if a column is read as a category although at least half of its cells are numbers."""
@@ -278,6 +315,25 @@ class Context:
                     VarifoldWarning,
                     stacklevel=2,
                 )
+
+
+def _identify(cells: Sequence[Any]) -> bool:
+    """Return whether cells may number or name rows: different, whole numbers or texts."""
+    if len(cells) < 2 or len(set(cells)) < len(cells):
+        return False
+    return all(not isinstance(c, float) and (number := parse_number(str(c))) in (None, int(number or 0)) for c in cells)
+
+
+def unit_of(texts: Sequence[str]) -> str | None:
+    """Return the unit of texts that are numbers followed, or preceded, by the same unit; None if they are not."""
+    units, numbers = set(), set()
+    for text in texts:
+        match = _WITH_UNIT.fullmatch(text.strip())
+        units.add(match and (match[3] or match[1]))
+        if match is None or len(units) > 1:
+            return None
+        numbers.add(match[2])
+    return units.pop() or None if len(numbers) >= FEWEST_NUMBERS else None
 
 
 def _some(texts: list[str]) -> str:

@@ -23,6 +23,8 @@ __all__ = ["read_delimited"]
 _READ = 1 << 20
 _LONG_HINT = " (is a quote left open here?)"
 _SEPARATORS = ",;\t|"
+_NO_NAME = ("", "Unnamed: 0")
+"""Header of the index in files of pandas and R, and of one that pandas read and wrote again."""
 _ROLES = {"numeric": native.NUMERIC, "category": native.CATEGORY, "text": native.TEXT}
 _SPECIAL = {"target": native.TARGET, "weight": native.WEIGHT, "id": native.EXTRA, "time": native.EXTRA}
 
@@ -80,7 +82,8 @@ class _Reader:
         """Set the names and roles of the columns and move to the first record."""
         context, name = self.context, self.source.name
         if context.header:
-            self.names = _header(rows[0], name, head[0][0])
+            header = _with_row_names(rows[0], rows[1:])
+            self.names = _header(header, name, head[0][0])
             self.parser.line = head[0][0] + 1 + sum(cell.count("\n") for cell in rows[0])
             self.buffer = self.buffer[head[0][2] :]
             rows = rows[1:]
@@ -88,6 +91,8 @@ class _Reader:
             self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
         context.require(self.names, name)
         cells = self._cells(rows)
+        if context.header and header[0].strip() in _NO_NAME:
+            context.leave_out_index(self.names[0], cells[self.names[0]], name)
         notations = self._notations(cells)
         self.parser.set_columns(
             self.names,
@@ -235,6 +240,12 @@ def _separator(data: bytes, file: str) -> str:
 def _unquoted(text: str) -> str:
     """Remove the parts of a text between double quotes."""
     return "".join(text.split('"')[::2])
+
+
+def _with_row_names(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the header, after an empty name if every row has one cell more: R writes row names without a name."""
+    longer = bool(rows) and all(len(row) == len(header) + 1 for row in rows)
+    return ["", *header] if longer and any(row[-1] for row in rows) else header
 
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:

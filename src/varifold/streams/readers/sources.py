@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from varifold.errors import DataError, VarifoldError, missing_extra
 
-__all__ = ["FORMATS", "Source", "open_source"]
+__all__ = ["FORMATS", "Source", "detect_format", "first_bytes", "open_source"]
 
 FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
 _SUFFIXES = {
@@ -124,6 +124,25 @@ def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: s
         file.close()
         raise
     return Source(name, stream, found, file, place)
+
+
+def first_bytes(path: str, size: int) -> bytes:
+    """Return the first bytes of a file after decompression; those before the damage if it is damaged."""
+    with open(path, "rb") as file:
+        unpacked, _ = _unpacked(file, path, seekable=True)
+        parts: list[bytes] = []
+        try:
+            while size > 0 and (part := unpacked.read(size)):
+                parts.append(part)
+                size -= len(part)
+        except _UNREADABLE:
+            pass  # reported when the file is read
+        return b"".join(parts)
+
+
+def detect_format(path: str, head: bytes) -> str:
+    """Return the format of a file: by its suffix, else by its first bytes."""
+    return _format_of(path) or _sniffed(head)
 
 
 def _format_of(name: str) -> str | None:

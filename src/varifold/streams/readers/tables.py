@@ -22,6 +22,8 @@ from varifold.streams.stream import Batch
 __all__ = ["read_dicts", "read_frame", "read_matrix", "read_stored"]
 
 _STRINGS = (nw.String, nw.Categorical, nw.Enum)
+_INDEXES = ("Unnamed: 0", "__index_level_0__")
+"""Names that pandas gives to an index: that of a CSV file, and in Parquet files."""
 _DATES = (nw.Date, nw.Datetime)
 
 
@@ -76,6 +78,9 @@ def read_frame(context: Context, frame: Any) -> Iterator[Batch]:
 def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Iterator[Batch]:
     table = nw.from_native(frame, eager_only=True)
     context.require(table.columns, file)
+    for name in _INDEXES:
+        if name in table.columns:
+            context.leave_out_index(name, table[name].head(SAMPLE).to_list(), file)
     step = _rows_of_width(context, len(table.columns))
     for low in range(0, len(table), step):
         yield from _part(context, file, table[low : low + step], start + low)

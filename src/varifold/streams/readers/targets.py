@@ -11,7 +11,7 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold.errors import DataError
 from varifold.streams.clock import in_order
-from varifold.streams.readers.context import Context
+from varifold.streams.readers.context import Context, unit_of
 from varifold.streams.stream import Batch
 
 __all__ = [
@@ -62,10 +62,15 @@ def _reject_many_labels(context: Context, block: Block) -> None:
         raise DataError(f"{name} has {described}; {many_labels_remedy(labels)}")
 
 
-def many_labels_remedy(labels: Sequence[Any]) -> str:
-    """Describe what to do if most labels are different."""
+def many_labels_remedy(labels: Sequence[Any], json: bool = False) -> str:
+    """Describe what to do if most labels are different; `json` is whether they come from JSON, without options."""
     each = "target_type='class' (--target-type class) takes each as a class"
+    unit = unit_of([label for label in labels if isinstance(label, str)])
+    if unit is not None:
+        return f"to predict numbers, write them without the unit {unit!r}; {each}"
     if any(isinstance(label, str) for label in labels):
+        if json:
+            return f"to predict numbers, write them without quotes and with a decimal point; {each}"
         return f"numbers may be written with a decimal comma, decimal=',' (--decimal ,); {each}"
     return f"target_type='number' (--target-type number) predicts numbers, {each}"
 

@@ -1,0 +1,131 @@
+"""``varifold report`` and ``run --html``: a self-contained page about one model."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import varifold
+from varifold.cli import main
+
+SECTIONS = ["How well, over time", "What matters", "What changed", "What it is unsure of", "How it was made"]
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """A stream in which a decides; b is noise, and c vanishes half way."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "plant <1>.csv"
+    lines = ["a,b,c,state"]
+    for i in range(900):
+        a, b, c = rng.normal(size=3)
+        lines.append(f"{a:.3f},{b:.3f},{f'{c:.3f}' if i < 450 else ''},{'fault' if a + 0.2 * c > 0.5 else 'fine'}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def text(page):
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", page.read_text(encoding="utf-8")))
+
+
+def test_a_run_and_its_model_have_the_same_page(capsys, tmp_path, rows):
+    model, run_page, model_page = (tmp_path / name for name in ("p.model", "run.html", "model.html"))
+    argv = ["run", str(rows), "--target", "state", "--model", "auto:budget=fast", "--save", str(model)]
+    assert main([*argv, "--html", str(run_page)]) == 0
+    assert main(["report", str(model), "--html", str(model_page)]) == 0
+    assert capsys.readouterr().err.count("page written to") == 2
+    shown = text(run_page)
+    assert text(model_page).replace("p.model", "plant &lt;1&gt;.csv") == shown
+    assert all(title in shown for title in SECTIONS)
+    assert "Predicting state" in shown
+    assert "plant &lt;1&gt;.csv: 900 rows" in shown
+    assert "Vanished: c (last seen at step 450)." in shown
+    assert "fault was predicted as fine" in shown
+    assert str(tmp_path) not in run_page.read_text()
+
+
+def test_the_page_needs_no_network_and_no_script(tmp_path, rows):
+    page = tmp_path / "page.html"
+    assert main(["run", str(rows), "--target", "state", "--model", "olvf", "--html", str(page)]) == 0
+    written = page.read_text(encoding="utf-8")
+    assert "<script" not in written
+    assert not re.search(r"(src|href)=|url\(|https?:", written)
+    assert "@media print" in written
+
+
+def test_only_columns_that_matter_are_drawn(capsys, tmp_path, rows):
+    page = tmp_path / "page.html"
+    assert main(["run", str(rows), "--target", "state", "--model", "auto:budget=fast", "--html", str(page)]) == 0
+    bars = re.search(r'aria-label="bars">(.*?)</svg>', page.read_text()).group(1)
+    assert ">a</text>" in bars
+    assert ">b</text>" not in bars
+    assert "No clear loss without: " in text(page)
+
+
+def test_a_model_without_a_record_says_so(tmp_path):
+    model, page = tmp_path / "m.model", tmp_path / "page.html"
+    learner = varifold.OLVF()
+    learner.learn_many([{"a": 1.0}, {"a": -1.0}] * 30, ["x", "y"] * 30)
+    learner.save(model)
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    assert "The file holds no record of how well" in text(page)
+    assert "was not measured" in text(page)
+
+
+def test_regression(capsys, tmp_path):
+    path, page = tmp_path / "a.csv", tmp_path / "page.html"
+    path.write_text("x,y\n" + "".join(f"{i % 40},{3.5 * (i % 40) + 0.25}\n" for i in range(400)))
+    assert main(["run", str(path), "--target", "y", "--target-type", "number", "--html", str(page)]) == 0
+    shown = text(page)
+    assert "mean absolute error" in shown
+    assert "contained the truth in" in shown
+    assert "range of the target" in shown
+
+
+def test_a_damaged_record_is_an_error_of_the_library(capsys, tmp_path, rows):
+    model = tmp_path / "p.model"
+    learner = varifold.OLVF()
+    learner.learn_many([{"a": 1.0}, {"a": -1.0}] * 30, ["x", "y"] * 30)
+    learner.reading = {"run": {"task": "classification", "data": 3}}
+    learner.save(model)
+    assert main(["report", str(model), "--html", str(tmp_path / "page.html")]) == 1
+    assert "the record of a run in p.model cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [(["--jobs", "2"], "--html is for --jobs 1"), (["--key", "a"], "--html is about one learner")],
+)
+def test_rejected(capsys, tmp_path, rows, more, message):
+    argv = ["run", str(rows), "--target", "state", "--html", str(tmp_path / "page.html")]
+    assert main([*argv, *more]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_inspect_shows_measured_importances_and_orders_by_presence(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    path, model = tmp_path / "a.csv", tmp_path / "m.model"
+    lines = ["signal,rare,y"]
+    for i in range(800):
+        signal = rng.normal()
+        lines.append(f"{signal:.3f},{'level' + str(i) if i % 40 == 0 else 'usual'},{signal > 0.2}")
+    path.write_text("\n".join(lines) + "\n")
+    argv = ["run", str(path), "--target", "y", "--model", "auto:budget=fast", "--save", str(model)]
+    assert main(argv) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(model)]) == 0
+    out = capsys.readouterr().out
+    assert "`varifold run --importances --save` measures" in out
+    assert "Largest average weights: signal" in out
+    assert main([*argv, "--importances"]) == 0
+    assert "present: share of the rows that have the column" in capsys.readouterr().out
+    assert main(["inspect", str(model), "--format", "json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["features"][0]["name"] == "signal"
+    assert facts["features"][0]["present"] == 1.0
+    by_column = {row["column"]: row for row in facts["importances"]}
+    assert by_column["signal"]["loss"] > 2 * by_column["signal"]["error"]
+    assert main(["inspect", str(model)]) == 0
+    assert "no loss seen" in capsys.readouterr().out
