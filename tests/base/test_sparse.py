@@ -115,3 +115,11 @@ def test_cells_given_twice_are_added_whatever_the_matrix_claims() -> None:
 def test_an_empty_matrix_is_read() -> None:
     assert list(to_block(sparse.csr_matrix((3, 4))).rows()) == [{}, {}, {}]
     assert len(to_block(sparse.csr_matrix((0, 4)))) == 0
+
+
+def test_cells_outside_of_a_dictionary_of_keys_are_refused() -> None:
+    matrix = sparse.dok_matrix((2, 3))
+    matrix[0, 1] = 1.0
+    matrix._dict[0, -1] = 5.0
+    with pytest.raises(DataError, match="negative"):
+        to_block(matrix)

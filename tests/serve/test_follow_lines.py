@@ -14,6 +14,7 @@ from tests.serve.following import answers, ask, follow, stored
 from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
+from varifold.serve import follow as following
 from varifold.serve.core import learners
 from varifold.serve.core.state import Limits
 from varifold.serve.follow import Follower
@@ -231,3 +232,22 @@ def test_run_and_follow_decide_alike_on_few_targets(
     state, _ = stored(tmp_path / "s", "follow")
     target_type = streams.read(path, target="price").target_type
     assert (target_type == "number") == state.learner._header()["method"].endswith("regressor")
+
+
+def test_a_line_without_end_is_rejected_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MAX_LINE", 1000)
+    monkeypatch.setattr(following, "_CHUNK", 64)
+    good = b'{"a": 1, "y": "up"}'
+    long = b'{"a": "' + b"x" * 5000 + b'", "y": "up"}'
+    lines = [good, long, good, b"", long, good, long]
+    (tmp_path / "lines").write_bytes(b"\n".join(lines))
+    with (tmp_path / "lines").open("rb") as source:
+        groups = list(following.groups_of_lines(source.fileno()))
+    read = [line for group in groups for line in group]
+    assert [line for line in read if len(line) < 1000] == [good, good, b"", good]
+    assert [len(line) <= 1064 for line in read if len(line) >= 1000] == [True] * 3
+    follower = Follower.open(None, "m", AROW(), Fields("y"), Limits())
+    output = [orjson.loads(line) for line in follower.process(read)]
+    assert ["error" in line for line in output] == [False, True, False, True, False, True]
+    assert "longer than" in output[1]["error"]
+    assert follower.state.learner.steps == 3

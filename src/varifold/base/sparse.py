@@ -25,7 +25,10 @@ def checked_csr(X: Any) -> Any:
         _check_compressed(X, kind)
     elif kind == "coo":
         _check_coordinates(X)
-    csr = X.tocsr()
+    try:
+        csr = X.tocsr()
+    except (ValueError, IndexError, TypeError) as error:  # a format whose cells SciPy checks itself
+        raise DataError(f"the sparse matrix cannot be read: {error}; {_REMEDY}") from error
     _check_compressed(csr, "csr")
     if not _ascend(csr):
         # a new matrix: the flags of the given one may claim otherwise, and it stays as it is

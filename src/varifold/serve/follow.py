@@ -18,6 +18,7 @@ from varifold.serve.core.errors import ConflictError, RejectedError
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.lines import Fields, parse
+from varifold.streams.readers.context import MAX_LINE
 from varifold.streams.readers.targets import FIRST_ROWS, are_measured, many_labels_remedy, too_many_labels
 
 _CHUNK = 1 << 20
@@ -118,6 +119,8 @@ class Follower:
         self.lines += 1
         line = _Line(self._at)
         try:
+            if len(text) > MAX_LINE:
+                raise DataError(f"the line is longer than {MAX_LINE >> 20} MB; split it into several")
             values = parse(text)
             if len(self.fields) < _MOST_FIELDS:
                 self.fields.update(values)
@@ -217,12 +220,23 @@ def other_method(stored: Any, requested: Any) -> str | None:
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
-    """Yield groups of complete lines, blank ones included, without waiting for more lines than have arrived."""
-    rest = b""
+    """Yield groups of complete lines, blank ones included, without waiting for more lines than have arrived.
+
+    Of a line longer than MAX_LINE, only enough is kept to reject it.
+    """
+    parts: list[bytes] = []  # of the last line, joined once: a long line arrives in many reads
+    size = 0
     while data := os.read(fd, _CHUNK):
-        *lines, rest = (rest + data).split(b"\n")
-        for at in range(0, len(lines), _MOST_LINES):
-            yield lines[at : at + _MOST_LINES]
+        first, *lines = data.split(b"\n")
+        if size <= MAX_LINE:
+            parts.append(first)
+            size += len(first)
+        if lines:
+            complete = [b"".join(parts), *lines[:-1]]
+            parts, size = [lines[-1]], len(lines[-1])
+            for at in range(0, len(complete), _MOST_LINES):
+                yield complete[at : at + _MOST_LINES]
+    rest = b"".join(parts)
     if rest.strip():
         yield [rest]
 

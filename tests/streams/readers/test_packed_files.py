@@ -83,3 +83,18 @@ def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "rows.parquet.gz").write_bytes(PACKED["gzip"])
     with pytest.raises(DataError, match="compressed parquet"):
         rows_in(tmp_path / "rows.parquet.gz")
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_text_that_is_stored_once_takes_memory_by_parts(stored: bool, tmp_path: Path) -> None:
+    """A file of 50 KB with one text of 1 MB in 2,000 rows: 2 GB if every row got its own."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = arrow.DictionaryArray.from_arrays(arrow.array([0] * 2000, arrow.int32()), ["x" * (1 << 20)])
+    path = tmp_path / "one.parquet"
+    parquet.write_table(arrow.table({"a": texts, "y": [i % 2 for i in range(2000)]}), path, store_schema=stored)
+    before = arrow.default_memory_pool().max_memory()
+    assert path.stat().st_size < 100_000
+    batches = [len(block) for block in read([str(path)], target="y").blocks()]
+    assert sum(batches) == 2000
+    assert max(batches) <= 64
+    assert arrow.default_memory_pool().max_memory() - before < 300 << 20

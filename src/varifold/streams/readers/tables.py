@@ -11,7 +11,7 @@ from varifold.base.blocks import to_block
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
-from varifold.streams.readers.context import SAMPLE, Context
+from varifold.streams.readers.context import MAX_LINE, SAMPLE, Context
 from varifold.streams.readers.dates import date_error
 from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.records import Record, batches_of, rows_of
@@ -40,17 +40,34 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
         batches = _parquet(context, source) if source.format == "parquet" else _ipc(source)
         start = 0
         for batch in batches:
-            yield from _frame_batches(context, source.name, arrow.Table.from_batches([batch]), start)
-            start += batch.num_rows
+            for part in _bounded_parts(arrow.Table.from_batches([batch])):
+                yield from _frame_batches(context, source.name, part, start)
+                start += part.num_rows
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"{source.name} cannot be read as {source.format}: {error}") from error
 
 
 def _parquet(context: Context, source: Source) -> Iterator[Any]:
-    from pyarrow import parquet
+    from pyarrow import parquet, types
 
-    with parquet.ParquetFile(source.path, memory_map=True) as file:
+    texts = [field.name for field in parquet.read_schema(source.path) if types.is_string(field.type)]
+    # as dictionaries: a small file may hold one long text in every row
+    with parquet.ParquetFile(source.path, memory_map=True, read_dictionary=texts) as file:
         yield from file.iter_batches(batch_size=_rows_of_width(context, file.metadata.num_columns))
+
+
+def _bounded_parts(table: Any) -> Iterator[Any]:
+    """Cut a table so that the texts that are stored once take at most MAX_LINE bytes when each row has its own."""
+    from pyarrow import compute, types
+
+    width = 0
+    for column in table.columns:
+        if types.is_dictionary(column.type) and types.is_string(column.type.value_type):
+            for chunk in column.chunks:
+                width += compute.max(compute.binary_length(chunk.dictionary)).as_py() or 0
+    step = max(1, MAX_LINE // max(1, width))
+    for low in range(0, table.num_rows, step):
+        yield table.slice(low, step)
 
 
 def _rows_of_width(context: Context, columns: int) -> int:
