@@ -31,6 +31,7 @@ MODULES = {
 
 OPTIONAL = {
     "Drift": "varifold.drift",
+    "Monitor": "varifold.monitor",
     "scikit-learn": "varifold.sklearn",
     "MLflow": "varifold.mlflow",
     "Merging": "varifold.ensemble.merging",

@@ -38,6 +38,7 @@ _MODULES = (
     "forest",
     "linear",
     "mlflow",
+    "monitor",
     "naive_bayes",
     "neighbours",
     "report",

@@ -32,6 +32,7 @@ COMMANDS = [
     "backup",
     "restore",
     "follow",
+    "watch",
     "data",
     "bench",
     "demo",

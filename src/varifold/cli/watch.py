@@ -1,0 +1,95 @@
+"""``varifold watch``: report what happens to the features of a stream, without labels."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from varifold.cli.numbers import positive
+from varifold.cli.output import named, print_json, table
+from varifold.cli.source import add_reading_options, reading_options
+from varifold.cli.targets import check_picture, check_target
+from varifold.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from varifold.base import Block
+
+_MOST_FEATURES = 40
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "watch",
+        help="report which features appear, fall silent, drift or are renamed",
+        description="Follow the features of files without labels: which appear, fall silent, return, get stuck, change "
+        "distribution or unit, and which look renamed. Events that begin together are one event.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("what", nargs="+", metavar="FILE|NAME", help="files, read in this order, or a registered set")
+    parser.add_argument("--target", metavar="COL", help="column of the label: not a feature")
+    parser.add_argument(
+        "--every", type=positive, default=50, metavar="N", help="check features every N instances (default 50)"
+    )
+    parser.add_argument("--html", metavar="FILE.html", help="write a page with map, events and features")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the map of features and events")
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Follow the files and print what happened."""
+    from varifold.monitor import Monitor
+    from varifold.report.watch import plot_monitor, watch_page, watch_summary
+
+    check_target(args.html, args.what)
+    check_picture(args.plot)
+    monitor = Monitor(every=args.every)
+    for block in _blocks(args):
+        monitor.learn_many(block)
+    monitor.check()
+    title = " ".join(os.path.basename(what) for what in args.what)
+    if args.html:
+        Path(args.html).write_text(watch_page(monitor, title), encoding="utf-8")
+    if args.plot:
+        plot_monitor(monitor, args.plot, title)
+    if args.format == "json":
+        print_json(monitor.report())
+        return 0
+    print(f"{title}: {watch_summary(monitor)}\n")
+    features = list(monitor.features.values())
+    rows = [
+        [named(f.name), f.status, f"{f.first:,}", f"{f.last:,}", f"{f.share:.0%}", f"{f.recent:.0%}"]
+        for f in features[:_MOST_FEATURES]
+    ]
+    print(table(["feature", "status", "first seen", "last seen", "usually", "recently"], rows, left=2))
+    if len(features) > _MOST_FEATURES:
+        print(f"... and {len(features) - _MOST_FEATURES:,} more (--format json lists all)")
+    print("\nevents, by the instance at which they began:" if monitor.events else "\nno events")
+    for event in sorted(monitor.events, key=lambda event: event.step):
+        print(f"  {event}")
+    for rename in monitor.renames:
+        print(f"suggested rename: {rename}")
+    return 0
+
+
+def _blocks(args: argparse.Namespace) -> Iterator[Block]:
+    """Yield the blocks of a registered set if one name is given that is not a file, else those of the files."""
+    import varifold.datasets as datasets
+    import varifold.streams as streams
+
+    if len(args.what) == 1 and args.what[0] != "-" and not os.path.exists(args.what[0]):
+        try:
+            yield datasets.load(args.what[0]).block
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{error}; and no file has that name") from None
+        return
+    stream = streams.read(args.what, target=args.target, **reading_options(args))
+    yield from stream.blocks()
+    if stream.skipped:
+        print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)

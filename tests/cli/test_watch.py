@@ -1,0 +1,54 @@
+import csv
+import json
+
+import numpy as np
+
+from varifold.cli import main
+
+
+def write(path, n=2000, cut=1000):
+    rng = np.random.default_rng(0)
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["load", "<b>heat</b>", "celsius", "fahrenheit"])
+        for i in range(n):
+            load, value = rng.normal(), rng.normal(20.0, 5.0)
+            temp = [f"{value:.3f}", ""] if i < cut else ["", f"{1.8 * value + 32:.3f}"]
+            writer.writerow([f"{load:.3f}", f"{3 * load + rng.normal():.3f}" if not 400 <= i < 700 else "", *temp])
+
+
+def test_watch_prints_features_events_and_renames(tmp_path, capsys):
+    write(tmp_path / "plant.csv")
+    assert main(["watch", str(tmp_path / "plant.csv")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("plant.csv: 2,000 instances, 4 features: 0 silent, 1 gone, 0 new")
+    assert "401 silence: <b>heat</b>" in out
+    assert "701 return: <b>heat</b> (after 300 instances)" in out
+    assert "suggested rename: celsius -> fahrenheit" in out
+    assert "degrees Celsius to Fahrenheit" in out
+
+
+def test_watch_writes_a_page_a_picture_and_json(tmp_path, capsys):
+    write(tmp_path / "plant.csv")
+    page, picture = tmp_path / "page.html", tmp_path / "map.png"
+    command = ["watch", str(tmp_path / "plant.csv"), "--html", str(page), "--plot", str(picture), "--format", "json"]
+    assert main(command) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["instances"] == 2000
+    assert [event["kind"] for event in report["events"]] == ["silence", "return", "birth", "silence", "rename"]
+    text = page.read_text()
+    assert "&lt;b&gt;heat&lt;/b&gt;" in text
+    assert "<b>heat</b>" not in text.replace("<b>&lt;b&gt;heat&lt;/b&gt;</b>", "")
+    assert "src=" not in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_watch_does_not_overwrite_its_input(tmp_path, capsys):
+    write(tmp_path / "plant.csv", 50)
+    assert main(["watch", str(tmp_path / "plant.csv"), "--html", str(tmp_path / "plant.csv")]) == 2
+    assert "choose another file" in capsys.readouterr().err
+
+
+def test_watch_names_a_missing_file(capsys):
+    assert main(["watch", "nothing.csv"]) == 2
+    assert "no file has that name" in capsys.readouterr().err
