@@ -2,10 +2,10 @@
 
     python -m benchmarks.monitor [--trials 20] [--rows 6000]
 
-False alarms are counted on streams without change: independent values, values that depend on their predecessors, a daily
-cycle, counts, categories; half of the values are absent. Renames are made on purpose in the weather and NHANES tables
-(VARIFOLD_DATA): one column gets another name, with or without another unit. *Unrelated* trials end one column and begin a
-different one at the same row, which is no rename.
+False alarms are counted on streams without change: independent values, values that depend on their predecessors, a
+daily cycle, counts, categories; half of the values are absent. Renames are made on purpose in the weather and NHANES
+tables (VARIFOLD_DATA): one column gets another name, with or without another unit. *Unrelated* trials end one column
+and begin a different one at the same row, which is no rename.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def table(name: str, rows: int) -> list[Row]:
 def renames(name: str, rows: list[Row], trials: int, seed: int) -> None:
     """Print how many renames are found, missed and wrong."""
     rng = random.Random(seed)
-    usable = sorted({c for row in rows for c in row if sum(c in r for r in rows[:: 20]) > len(rows) / 80})
+    usable = sorted({c for row in rows for c in row if sum(c in r for r in rows[::20]) > len(rows) / 80})
     conversions: dict[str, Callable[[Any], Any]] = {
         "same unit": lambda v: v,
         "other unit": lambda v: 1.8 * v + 32.0 if isinstance(v, float) else v,

@@ -2,9 +2,9 @@
 Nobody said that a column was renamed
 =====================================
 
-Features come and go, and nobody announces it. A ``Monitor`` follows them without labels: it reports the sensors that fall
-silent together as one event, names a change of unit, and suggests which new column continues an old one. The suggestion
-can be applied to a learner, which then keeps what it knows.
+Features come and go, and nobody announces it. A ``Monitor`` follows them without labels: it reports the sensors that
+fall silent together as one event, names a change of unit, and suggests which new column continues an old one. The
+suggestion can be applied to a learner, which then keeps what it knows.
 """
 
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ model.rename({rename.old: rename.new for rename in monitor.renames})
 print("weights:", {name: round(feature.weight, 2) for name, feature in model.features.items()})
 
 # %%
-# The map of the stream, as ``varifold watch FILE --plot map.png`` draws it: two sensors fall silent together and return,
-# and one line ends where another begins.
+# The map of the stream, as ``varifold watch FILE --plot map.png`` draws it: two sensors fall silent together and
+# return, and one line ends where another begins.
 
 names, starts, shares = monitor.presence()
 figure, ax = plt.subplots(figsize=(8, 2.6), layout="constrained")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -89,7 +90,7 @@ class Column:
         else:
             self.longest_gap = max(self.longest_gap, gap)
         if len(steps) > 1:
-            inner = max(b - a for a, b in zip(steps, steps[1:], strict=False)) - 1
+            inner = max(b - a for a, b in pairwise(steps)) - 1
             self.longest_gap = max(self.longest_gap, inner)
         self.count += len(steps)
         self.latest = len(steps)
@@ -173,7 +174,9 @@ class Column:
         """Return the share of each category among the latest strings."""
         names = {code: name for name, code in self.categories.items()}
         codes, counts = np.unique(np.array(self.codes), return_counts=True)
-        return {names.get(int(c), "(other)"): float(k) / max(1, len(self.codes)) for c, k in zip(codes, counts, strict=True)}
+        return {
+            names.get(int(c), "(other)"): float(k) / max(1, len(self.codes)) for c, k in zip(codes, counts, strict=True)
+        }
 
     def dump(self) -> dict[str, Any]:
         """Return everything as JSON."""
@@ -191,6 +194,8 @@ class Column:
         column.levels.fill(saved["levels"])
         pending = None if saved["pending"] is None else np.array(saved["pending"])
         number = math.nan if saved["last_number"] is None else saved["last_number"]
-        plain = {key: value for key, value in saved.items() if key not in ("values", "levels", "pending", "last_number")}
+        plain = {
+            key: value for key, value in saved.items() if key not in ("values", "levels", "pending", "last_number")
+        }
         vars(column).update(plain, pending=pending, last_number=number, bins=dict(map(tuple, saved["bins"])))
         return column

@@ -122,7 +122,7 @@ class Distribution:
         self._warm = []
 
     def _bin(self, values: Floats) -> NDArray[np.intp]:
-        """Return bins: even between two edges, odd for a value equal to an edge, so that ties have a bin of their own."""
+        """Return bins: even between two edges, odd for a value equal to an edge, so that ties have their own."""
         assert self._edges is not None
         return np.searchsorted(self._edges, values, "left") + np.searchsorted(self._edges, values, "right")
 

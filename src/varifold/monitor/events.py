@@ -50,7 +50,9 @@ class EventLog:
 
     def add(self, kind: Kind, step: int, detected: int, name: Name, detail: str = "", within: float = 0.0) -> Event:
         """Add a feature to an event that began at most `within` instances away, or to a new one."""
-        event = next((e for e in self._events[: -_SEARCHED - 1 : -1] if e.kind == kind and abs(e.step - step) <= within), None)
+        event = next(
+            (e for e in self._events[: -_SEARCHED - 1 : -1] if e.kind == kind and abs(e.step - step) <= within), None
+        )
         if event is None:
             event = Event(kind, step, detected)
             self._events.append(event)

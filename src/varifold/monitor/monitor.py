@@ -50,7 +50,7 @@ class Feature:
 
 
 class Monitor:
-    """Follow the features of a stream, without labels: which appear, fall silent, return, drift, get stuck or are renamed.
+    """Follow the features of a stream without labels: which appear, fall silent, return, drift, get stuck, are renamed.
 
     Every feature is judged by its own past. It is *silent* when it is absent for longer than is usual for it, and its
     values *drift* when a test on their ranks says so; absent values take no part in that test. Events that begin
@@ -208,9 +208,7 @@ class Monitor:
             self._drop()
         self._look_for_renames(silent)
 
-    def _take_in(
-        self, name: Name, steps: list[int], values: list[float | str], start: int, draws: Floats
-    ) -> None:
+    def _take_in(self, name: Name, steps: list[int], values: list[float | str], start: int, draws: Floats) -> None:
         column = self._columns.get(name)
         if column is None:
             self._columns[name] = column = Column(name, steps[0], 1.0 / (self.false_alarm * self.every))
@@ -251,7 +249,9 @@ class Monitor:
             unit = unit_change(column.pending, column.values.quantiles())
             column.pending = None
             if unit is not None and not column.wanders:
-                step = next((e.step for e in reversed(self.events) if e.kind == "drift" and column.name in e.features), 0)
+                step = next(
+                    (e.step for e in reversed(self.events) if e.kind == "drift" and column.name in e.features), 0
+                )
                 self._add("unit change", step, column, unit, within=2.0 * self.every)
 
     def _add(self, kind: Any, step: int, column: Column, detail: str = "", within: float = 0.0) -> None:
@@ -337,7 +337,9 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
     row: dict[Name, float | str] = {}
     for name, value in x.items():
         if type(name) is not str and (not isinstance(name, int) or isinstance(name, bool)):
-            raise FeatureNameError(f"feature {name!r} is a {type(name).__name__} at step {step:,}; names are str or int")
+            raise FeatureNameError(
+                f"feature {name!r} is a {type(name).__name__} at step {step:,}; names are str or int"
+            )
         if value is None:
             continue
         if type(value) is str:
@@ -347,11 +349,11 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise FeatureValueError(
-                f"feature {name!r} is {value!r} at step {step:,}; pass a number, a string, or None for \"not observed\""
+                f'feature {name!r} is {value!r} at step {step:,}; pass a number, a string, or None for "not observed"'
             ) from None
         if math.isinf(number):
             raise FeatureValueError(
-                f"feature {name!r} is {number!r} at step {step:,}; drop the key or pass None for \"not observed\""
+                f'feature {name!r} is {number!r} at step {step:,}; drop the key or pass None for "not observed"'
             )
         if number == number:
             row[name] = number

@@ -58,7 +58,8 @@ def match(lost: Sequence[Column], born: Sequence[Column], rows: Sequence[Row]) -
     pairs = {(old.name, new.name): _compare(old, new, correlations) for old, new in possible}
     scores = np.array([[_score(pairs.get((old.name, new.name))) for new in born] for old in lost])
     renames = []
-    for i, j in zip(*linear_sum_assignment(-scores), strict=True):
+    chosen = np.stack(linear_sum_assignment(-scores), axis=1)
+    for i, j in chosen.tolist():
         others = np.append(np.delete(scores[i], j), np.delete(scores[:, j], i))
         pair = pairs.get((lost[i].name, born[j].name))
         # where a second candidate fits as well, no guess is better than a wrong one
@@ -72,7 +73,7 @@ def _score(pair: Rename | None) -> float:
 
 
 def _may_follow(old: Column, new: Column) -> bool:
-    """Return whether one column may be the other's continuation: it was born when the other fell silent, or soon after."""
+    """Return whether a column may continue another: it was born when the other fell silent, or soon after."""
     overlap = old.last - new.first
     life = max(new.last - new.first, 1)
     return overlap <= max(20, 0.1 * life) and -overlap <= max(1000, life)
@@ -175,4 +176,6 @@ def _ranks(values: list[Any]) -> NDArray[np.float64] | float:
         return np.array([float(str(value) == levels[0]) for value in values]) if len(levels) == 2 else np.nan
     numbers = np.array(values, dtype=float)
     ordered = np.sort(numbers)
-    return (np.searchsorted(ordered, numbers, "left") + np.searchsorted(ordered, numbers, "right")) / (2.0 * len(values))
+    return (np.searchsorted(ordered, numbers, "left") + np.searchsorted(ordered, numbers, "right")) / (
+        2.0 * len(values)
+    )

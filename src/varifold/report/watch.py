@@ -149,13 +149,15 @@ def _renames(monitor: Monitor) -> str:
     items = "".join(f"<li>{escape(str(rename))}</li>" for rename in monitor.renames)
     names = ", ".join(f"{r.old!r}: {r.new!r}" for r in monitor.renames)
     return (
-        f'<ul class="notes">{items}</ul><p class="small">Each piece of evidence lies between 0, different, and 1, alike. '
+        f'<ul class="notes">{items}</ul><p class="small">Evidence lies between 0, different, and 1, alike. '
         f"To keep what a learner knows of them:</p><pre>learner.rename({{{escape(names)}}})</pre>"
     )
 
 
 def _features(monitor: Monitor) -> str:
-    head = "".join(f"<th>{h}</th>" for h in ("status", "first seen", "last seen", "count", "usually present", "recently"))
+    head = "".join(
+        f"<th>{h}</th>" for h in ("status", "first seen", "last seen", "count", "usually present", "recently")
+    )
     rows = [
         f'<tr><th class="name">{escape(str(f.name))}</th><td class="{_STATUS[f.status]}">{f.status}</td>'
         f"<td>{f.first:,}</td><td>{f.last:,}</td><td>{f.count:,}</td><td>{f.share:.0%}</td><td>{f.recent:.0%}</td></tr>"
