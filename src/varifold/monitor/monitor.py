@@ -86,8 +86,8 @@ class Monitor:
     ...     monitor.learn_one(x)
     >>> for event in monitor.events:
     ...     print(event)
-    1,001 silence: temp
     1,001 birth: temp_f
+    1,001 silence: temp
     1,001 rename: temp_f (was temp, degrees Celsius to Fahrenheit)
 
     """
