@@ -19,9 +19,9 @@ from varifold import AROW, AROWRegressor, PerKey
 from varifold.cli import main
 from varifold.errors import DataError
 from varifold.serve.core import learners
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.follow import Follower
-from varifold.serve.lines import Fields
 
 
 def test_every_line_is_answered_at_once_and_learned() -> None:
@@ -57,7 +57,7 @@ def test_a_label_line_that_comes_again_after_a_restart(tmp_path: Path) -> None:
         b'{"n": 2, "state": "up"}',
     ]
     for start in range(2):
-        follower = Follower.open(tmp_path / "s", "m", AROW(), Fields("state", "n"), Limits())
+        follower = Follower.open(tmp_path / "s", "m", AROW(), InputRules(target="state", id="n"), Limits())
         found = [orjson.loads(answer) for answer in follower.process(sent)]
         assert ["duplicate" in answer for answer in found] == [[False, False, False, True], [True] * 4][start]
         assert [answer["id"] for answer in found] == [1, 1, 2, 2]
@@ -66,7 +66,7 @@ def test_a_label_line_that_comes_again_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_every_refusal_has_its_line_and_the_words_of_follow() -> None:
-    follower = Follower.open(None, "m", AROW(), Fields("state", "n"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state", id="n"), Limits())
     sent = [
         (b'{"f": Infinity}', "feature 'f' is inf"),
         (b'{"f": Infinity, "n": 1}', "feature 'f' is inf"),
@@ -92,7 +92,7 @@ def test_an_id_that_is_a_number_and_one_that_is_a_text_are_two(tmp_path: Path, h
     number = 1 << 63 if huge else -1
     texts = [str(number), f'"{number}"', "a"]
     ids = [b"%d" % number, *map(orjson.dumps, texts)]
-    fields = Fields("state", "n")
+    fields = InputRules(target="state", id="n")
     follower = Follower.open(tmp_path / "s", "m", AROW(), fields, Limits())
     found = answers(follower, *(b'{"n": %b, "f": %d}' % (id, i) for i, id in enumerate(ids)))
     assert [answer["id"] for answer in found] == [texts[0] if huge else number, *texts]
@@ -109,7 +109,7 @@ def test_an_id_that_is_a_number_and_one_that_is_a_text_are_two(tmp_path: Path, h
 
 def test_answers_under_a_key_name_it() -> None:
     learner = PerKey(AROW(), key="device")
-    follower = Follower.open(None, "m", learner, Fields("state", "n", key="device"), Limits())
+    follower = Follower.open(None, "m", learner, InputRules(target="state", id="n", key="device"), Limits())
     sent = [
         b'{"device": "a", "n": 1, "f": 2}',
         b'{"device": "a", "n": 1, "state": "up"}',
@@ -128,7 +128,7 @@ def test_answers_under_a_key_name_it() -> None:
 
 
 def test_labels_that_json_names_alike() -> None:
-    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
     follower.process([b'{"f": 1, "state": true}', b'{"f": 2, "state": "true"}'])
     pairs = orjson.loads(follower.process([b'{"f": 1}'])[0])["probabilities"]
     assert [label for label, _ in pairs] == [True, "true"]
@@ -137,7 +137,7 @@ def test_labels_that_json_names_alike() -> None:
 @pytest.mark.parametrize("together", [True, False])
 def test_a_label_that_comes_with_the_features_again(together: bool) -> None:
     lines = [b'{"n": 1, "f": 2}\n', b'{"n": 1, "f": 2, "state": "up"}\n']
-    follower = Follower.open(None, "m", AROW(), Fields("state", "n"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state", id="n"), Limits())
     groups = [lines] if together else [[line] for line in lines]
     found = [orjson.loads(answer) for group in groups for answer in follower.process(group)]
     assert [answer["seq"] for answer in found] == [1, 2]
@@ -215,7 +215,7 @@ def test_nothing_is_stored_of_a_group_that_was_interrupted(tmp_path: Path, monke
             raise KeyboardInterrupt
         return learn(state, body, text)
 
-    follower = Follower.open(tmp_path, "m", AROW(), Fields("state"), Limits())
+    follower = Follower.open(tmp_path, "m", AROW(), InputRules(target="state"), Limits())
     with monkeypatch.context() as patch:
         patch.setattr(ModelState, "_learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -225,7 +225,7 @@ def test_nothing_is_stored_of_a_group_that_was_interrupted(tmp_path: Path, monke
 
 
 def test_numbers_are_followed_by_a_regressor() -> None:
-    follower = Follower.open(None, "m", AROWRegressor(), Fields("price", "id"), Limits())
+    follower = Follower.open(None, "m", AROWRegressor(), InputRules(target="price", id="id"), Limits())
     rows = [orjson.dumps({"size": i % 7, "price": 10.0 * (i % 7)}) for i in range(80)]
     assert all("error" not in orjson.loads(answer) for answer in follower.process(rows))
     (waits,) = follower.process([orjson.dumps({"size": 3, "id": "late"})])
@@ -314,7 +314,7 @@ def test_a_target_that_no_line_has_is_told() -> None:
 @pytest.mark.parametrize("size", [1, 40, 200])
 def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) -> None:
     def follower(regressor: Any) -> Follower:
-        return Follower.open(None, "model", AROW(), Fields("state"), Limits(), regressor)
+        return Follower.open(None, "model", AROW(), InputRules(target="state"), Limits(), regressor)
 
     lines = [line(i, state=f"{i},5") for i in range(200)]
     groups = [lines[k : k + size] for k in range(0, 200, size)]
@@ -330,7 +330,7 @@ def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) 
 
 def test_ids_belong_to_a_key(tmp_path: Path) -> None:
     """Two devices count 1, 2, 3: the second is no duplicate, and labels reach the learner of their device."""
-    fields = Fields("state", "n", key="device")
+    fields = InputRules(target="state", id="n", key="device")
     follower = Follower.open(tmp_path / "s", "m", PerKey(AROW(), key="device"), fields, Limits())
     found = answers(
         follower,

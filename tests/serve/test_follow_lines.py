@@ -16,9 +16,9 @@ from varifold.cli import main
 from varifold.errors import DataError
 from varifold.serve import follow as following
 from varifold.serve.core import learners
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.state import Limits
 from varifold.serve.follow import Follower
-from varifold.serve.lines import Fields
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ DATE = b'{"when": "2026-03-04T12:30:00", "load": 1.0, "state": "up"}'
 
 def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
     def followed(**how: Any) -> tuple[dict[str, Any], Any]:
-        follower = Follower.open(None, "m", AROW(), Fields("state", **how), Limits())
+        follower = Follower.open(None, "m", AROW(), InputRules(target="state", **how), Limits())
         (found,) = answers(follower, DATE)
         return found, follower.state.learner
 
@@ -107,7 +107,7 @@ def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
     assert set(followed(dates={"when": ["hour", "weekday"]})[1].features) == {"load", "when:hour", "when:weekday=Wed"}
     assert set(followed(time="when")[1].features) == {"load"}
     assert set(followed(ignore=["when"])[1].features) == {"load"}
-    assert set(followed(categories=["when"])[1].features) == {"load", "when=2026-03-04T12:30:00"}
+    assert set(followed(types={"when": "category"})[1].features) == {"load", "when=2026-03-04T12:30:00"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
 )
 def test_a_line_is_read_as_run_reads_it(line: bytes, tmp_path: Path) -> None:
     """The same features, or an error in the same words."""
-    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
     (found,) = answers(follower, line)
     (tmp_path / "one.jsonl").write_bytes(line + b"\n")
     plain = AROW()
@@ -144,7 +144,7 @@ def test_a_line_is_read_as_run_reads_it(line: bytes, tmp_path: Path) -> None:
 
 
 def test_a_refused_line_takes_no_number(tmp_path: Path) -> None:
-    follower = Follower.open(tmp_path, "m", AROWRegressor(), Fields("price"), Limits())
+    follower = Follower.open(tmp_path, "m", AROWRegressor(), InputRules(target="price"), Limits())
     answers(follower, b'{"size": 1, "price": 2}')
     refused = answers(follower, b'{"size": 1, "price": "dear"}', b'{"size": 1, "price": 3}')
     assert ("error" in refused[0], refused[1]["seq"]) == (True, 2)
@@ -153,10 +153,10 @@ def test_a_refused_line_takes_no_number(tmp_path: Path) -> None:
 
 def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -> None:
     alone = b'{"state": "up"}'
-    plain = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    plain = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
     assert answers(plain, alone)[0]["seq"] == 1
     assert plain.state.learner.steps == 1
-    by_id = Follower.open(None, "m", AROW(), Fields("state", "n"), Limits())
+    by_id = Follower.open(None, "m", AROW(), InputRules(target="state", id="n"), Limits())
     (refused,) = answers(by_id, b'{"n": 7, "state": "up"}')
     assert "no instance with the id 7 waits" in refused["error"].replace("'", "")
 
@@ -170,7 +170,7 @@ def test_only_categories_can_be_given_as_types(capsys: pytest.CaptureFixture[str
     "line", [rb'{"a": "\ud800", "state": "up"}', rb'{"\udfff": 1, "state": "up"}', rb'{"state": "\ud800"}']
 )
 def test_half_a_character_is_refused_and_the_next_line_is_answered(line: bytes) -> None:
-    follower = Follower.open(None, "m", AROW(), Fields("state"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
     refused, fine = answers(follower, line, b'{"a": 1.0, "state": "up"}')
     assert "not valid Unicode" in refused["error"]
     assert fine["seq"] == 1
@@ -194,7 +194,7 @@ def hostile(rng: random.Random) -> bytes:
 @pytest.mark.parametrize("make", [AROW, AROWRegressor, lambda: PerKey(AROW(), key="dev")])
 def test_hostile_lines_are_answered_one_by_one_and_replayed_to_the_bit(tmp_path: Path, make: Any) -> None:
     rng = random.Random(3)
-    how = Fields("state", "id", dates={"when": ["hour", "weekday"]})
+    how = InputRules(target="state", id="id", dates={"when": ["hour", "weekday"]})
     follower = Follower.open(tmp_path, "m", make(), how, Limits(waiting=50))
     for _ in range(60):
         lines = [hostile(rng) for _ in range(rng.randrange(1, 40))]
@@ -246,7 +246,7 @@ def test_a_line_without_end_is_rejected_and_not_kept(tmp_path: Path, monkeypatch
     read = [line for group in groups for line in group]
     assert [line for line in read if len(line) < 1000] == [good, good, b"", good]
     assert [len(line) <= 1064 for line in read if len(line) >= 1000] == [True] * 3
-    follower = Follower.open(None, "m", AROW(), Fields("y"), Limits())
+    follower = Follower.open(None, "m", AROW(), InputRules(target="y"), Limits())
     output = [orjson.loads(line) for line in follower.process(read)]
     assert ["error" in line for line in output] == [False, True, False, True, False, True]
     assert "longer than" in output[1]["error"]

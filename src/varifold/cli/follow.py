@@ -38,6 +38,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
     source.add_target_type(parser)
     parser.add_argument("--time", metavar="FIELD", help="field of the time; not a feature")
+    parser.add_argument(
+        "--no-flatten", action="store_true", help="reject objects within an object, instead of taking a.b for b of a"
+    )
     parser.add_argument("--ignore", type=source.listed, metavar="FIELD,...", default=(), help="fields to leave out")
     source.add_dates(parser)
     parser.add_argument(
@@ -70,16 +73,16 @@ def run(args: argparse.Namespace) -> int:
     from varifold.serve.core.state import Limits
     from varifold.serve.follow import Follower, groups_of_lines, other_method
 
-    fields = _fields(args)
+    rules = _rules(args)
     spec, regressor = _learners(args)
     learner = _made(args, spec)
     limits = Limits(waiting=args.max_waiting)
-    follower = Follower.open(args.state, args.name, learner, fields, limits, regressor)
+    follower = Follower.open(args.state, args.name, learner, rules, limits, regressor)
     _check_type(args, follower.state.learner)
     _check_coverages(args, follower.state.learner)
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
-    stop = _Stop()
+    stop, said = _Stop(), False
     before = {number: signal.signal(number, stop.handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         for lines in groups_of_lines(sys.stdin.fileno()):
@@ -87,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
                 output = follower.process(lines)
             sys.stdout.buffer.write(b"".join(line + b"\n" for line in output))
             sys.stdout.buffer.flush()
+            said = _say_rejected(follower, said)
             stop.check()
     except KeyboardInterrupt:
         print("varifold: stopped", file=sys.stderr)
@@ -95,29 +99,26 @@ def run(args: argparse.Namespace) -> int:
             signal.signal(number, handler)
         follower.close()
         _say(follower)
-    return 0
+    return 1 if follower.lines and follower.rejected == follower.lines else 0
 
 
-def _fields(args: argparse.Namespace) -> Any:
+def _rules(args: argparse.Namespace) -> Any:
     """Return how lines are read."""
-    from varifold.serve.follow import check_fields
-    from varifold.serve.lines import Fields
+    from varifold.serve.core.input import InputRules
 
-    check_fields(args.target, args.id, args.key, args.time)
-    other = next((kind for kind in args.types.values() if kind != "category"), None)
-    if other is not None:
-        raise ParameterError(
-            f"--types: follow takes values as they come, so that only category can be given, not {other}"
-        )
-    return Fields(
-        args.target,
-        args.id,
+    named = [name for name in (args.target, args.id, args.key, args.time) if name is not None]
+    if len(set(named)) != len(named):
+        raise ParameterError("--target, --id, --key and --time must be different fields")
+    return InputRules(
+        target=args.target,
+        id=args.id,
         key=args.key,
         time=args.time,
         ignore=args.ignore,
+        flatten=not args.no_flatten,
         dates=args.dates,
         date_order=args.date_order,
-        categories=args.types,
+        types=args.types,
     )
 
 
@@ -194,11 +195,19 @@ class _Stop:
             raise KeyboardInterrupt
 
 
+def _say_rejected(follower: Any, said: bool) -> bool:
+    """Report the first rejected line as soon as there is one; the last line of the report has their number."""
+    first = follower.first_rejected
+    if first is not None and not said:
+        print(f"varifold: line {first['line']:,} is rejected: {first['error']}", file=sys.stderr, flush=True)
+    return first is not None
+
+
 def _say(follower: Any) -> None:
     """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
-    scored = f", error {error.usual:.3g} over {error.scored:,} predictions" if error.scored else ""
+    scored = f", error {error.mean:.3g} over {error.scored:,} predictions" if error.scored else ""
     rejected = f", {follower.rejected:,} rejected" if follower.rejected else ""
     print(
         f"varifold: {follower.lines:,} lines, {state.learner.steps:,} learned in all, {len(state.waiting):,} wait for "
@@ -207,6 +216,6 @@ def _say(follower: Any) -> None:
     )
     say_if_numbers(getattr(state.learner, "classes", []), state.learned)
     if follower.lines > follower.rejected and not follower.labelled:
-        target = follower.how.target
+        target = follower.rules.target
         close = nearest(target, follower.fields)
         print(f"varifold: no line had the target {target!r}: nothing was learned{close}", file=sys.stderr)

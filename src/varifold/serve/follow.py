@@ -15,9 +15,10 @@ from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.serve.core import snapshot
 from varifold.serve.core.database import Database
 from varifold.serve.core.errors import ConflictError, RejectedError
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
-from varifold.serve.lines import Fields, parse
+from varifold.serve.lines import names_of, parse, row_of
 from varifold.streams.readers.context import MAX_LINE
 from varifold.streams.readers.targets import FIRST_ROWS, are_measured, many_labels_remedy, too_many_labels
 
@@ -48,19 +49,21 @@ class Follower:
         self,
         state: ModelState,
         database: Database | None,
-        fields: Fields,
+        rules: InputRules,
         regressor: Callable[[], Any] | None = None,
         replayed: int = 0,
     ) -> None:
         self.state = state
         self.database = database
         self.replayed = replayed
-        self.how = fields
+        self.rules = rules
         self._regressor = regressor
         self._first_labels: list[Any] | None = None if regressor is None else []
         self.lines = 0
         self._at = 0  # lines read, blank ones included
         self.rejected = 0
+        self.first_rejected: dict[str, Any] | None = None
+        """Output for the first line that was rejected."""
         self.labelled = 0
         self.fields: set[str] = set()
         """Fields of the first lines, for a suggestion if the target is misspelled."""
@@ -72,7 +75,7 @@ class Follower:
         folder: Path | None,
         name: str,
         learner: Any,
-        fields: Fields,
+        rules: InputRules,
         limits: Limits,
         regressor: Callable[[], Any] | None = None,
     ) -> Follower:
@@ -82,22 +85,22 @@ class Follower:
         except RejectedError as error:
             raise ParameterError(f"--name: {error}") from error
         if folder is None:
-            return cls(ModelState(name, learner, limits), None, fields, regressor)
+            return cls(ModelState(name, learner, limits), None, rules, regressor)
         lock_folder(folder)
         database = Database.open(folder)
         row = next((row for row in database.models() if row.name == name), None)
         if row is None:
-            learner.reading = {**learner.reading, **fields.noted()}
-            state = ModelState(name, learner, limits)
+            learner.reading = {**learner.reading, **_noted(rules)}
+            state = ModelState(name, learner, limits, rules=rules)
             state.id = database.add_model(name, state.incarnation, snapshot.split(state.parts())).id
-            return cls(state, database, fields, regressor)
+            return cls(state, database, rules, regressor)
         state, recovery = ModelState.load(database, row, limits)
-        _check_same(folder, state.learner, learner, fields.target)
+        _check_same(folder, state.learner, learner, str(rules.target))
         if recovery.set_aside:
             database.set_aside(row.id, recovery.set_aside)
         if state.learner.steps or is_regressor(state.learner):
             regressor = None
-        return cls(state, database, fields, regressor, recovery.replayed)
+        return cls(state, database, rules, regressor, recovery.replayed)
 
     def process(self, lines: list[bytes]) -> list[bytes]:
         """Return a line of JSON for each line; with a state, their changes are on disk when this returns."""
@@ -111,7 +114,10 @@ class Follower:
         self._check_many(labels)
         results = iter(self._apply([line.row for line in read if line.error is None]))
         output = [self._output(line, next(results) if line.error is None else {}) for line in read]
-        self.rejected += sum("error" in one for one in output)
+        rejected = [one for one in output if "error" in one]
+        self.rejected += len(rejected)
+        if rejected and self.first_rejected is None:
+            self.first_rejected = rejected[0]
         return [write_json(one) for one in output]
 
     def _read(self, text: bytes) -> _Line:
@@ -121,11 +127,11 @@ class Follower:
         try:
             if len(text) > MAX_LINE:
                 raise DataError(f"the line is longer than {MAX_LINE >> 20} MB; split it into several")
-            values = parse(text)
+            values = parse(text, self.rules)
             if len(self.fields) < _MOST_FIELDS:
                 self.fields.update(values)
-            line.names = self.how.names(values)
-            line.row = self.how.row(values)
+            line.names = names_of(values, self.rules)
+            line.row = row_of(values, self.rules)
             self.labelled += "y" in line.row
         except VarifoldError as error:
             line.error = str(error)
@@ -219,6 +225,11 @@ def other_method(stored: Any, requested: Any) -> str | None:
     return None if method in (wanted, f"{wanted}regressor") else str(method)
 
 
+def _noted(rules: InputRules) -> dict[str, Any]:
+    """Return the reading options that a model file records, as `varifold run` does."""
+    return {name: value for name, value in rules.to_json().items() if name not in ("key", "types", "flatten")}
+
+
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
     """Yield groups of complete lines, blank ones included, without waiting for more lines than have arrived.
 
@@ -239,10 +250,3 @@ def groups_of_lines(fd: int) -> Iterator[list[bytes]]:
     rest = b"".join(parts)
     if rest.strip():
         yield [rest]
-
-
-def check_fields(target: str, id_field: str | None, key: str | None, time: str | None = None) -> None:
-    """Reject fields that have two roles."""
-    named = [name for name in (target, id_field, key, time) if name is not None]
-    if len(set(named)) != len(named):
-        raise ParameterError("--target, --id, --key and --time must be different fields")

@@ -137,24 +137,34 @@ class Bridge:
 
     def _change(self, model: Model, message: aiomqtt.Message) -> dict[str, Any]:
         values = bodies.parse(bytes(message.payload))
-        given = values.pop("id", None)
-        if self._is_reading(message):
-            key = key_in(self.topics.readings, message.topic.value)
-            body: dict[str, Any] = {"x": values, "keep": True}
-            if given is not None:
-                body["id"] = given
-            if key is not None:
-                body["key"] = key
-            bodies.check_instance(body)
-            return body
+        rules = model.state.rules
+        if not self._is_reading(message):
+            return self._label(model, message, rules.flat(values))
+        key = key_in(self.topics.readings, message.topic.value)
+        body: dict[str, Any] = {"x": values}
+        if rules.id is None and (given := values.pop("id", None)) is not None:
+            body["id"] = given
+        if key is not None:
+            body["key"] = key
+        rules.apply(body)
+        body["predict" if "y" in body else "keep"] = True
+        bodies.check_row(body)
+        return body
+
+    def _label(self, model: Model, message: aiomqtt.Message, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the label in a message, under the names that the model's input has for id and target."""
+        rules = model.state.rules
+        given, y = values.get(rules.id or "id"), values.get(rules.target or "y")
         if given is None:
             raise RejectedError('a label is {"id": ..., "y": ...}, with the id of its reading or its prediction')
-        values = {name: values[name] for name in ("y", "w") if name in values}
-        bodies.check_label(values)
+        label = {"y": y if rules.target is None else rules.label(y)}
+        if "w" in values:
+            label["w"] = values["w"]
+        bodies.check_label(label)
         key = key_in(self.topics.labels or "", message.topic.value)
         if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
-            return {"id": given, **values}
-        return {"id": given, "key": key, **values}
+            return {"id": given, **label}
+        return {"id": given, "key": key, **label}
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
         return message.topic.matches(self.topics.readings)

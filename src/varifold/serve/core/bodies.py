@@ -29,13 +29,6 @@ def parse(text: bytes) -> dict[str, Any]:
     return body
 
 
-def read_row(text: bytes) -> dict[str, Any]:
-    """Read and check a row of a batch or a stream."""
-    body = parse(text)
-    check_row(body)
-    return body
-
-
 def check_instance(body: dict[str, Any]) -> None:
     """Reject a body whose `x` is not an object of numbers and strings, or whose other fields have wrong types."""
     x = body.get("x")

@@ -33,6 +33,7 @@ from varifold.serve.core.errors import (
 )
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Committer
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.state import Limits, ModelState, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -349,7 +350,9 @@ class Models:
             raise NotFoundError(f"there is no model {name!r}{nearest(name, sorted(self._models))}")
         return model
 
-    async def create(self, name: str, method: str, params: Mapping[str, Any], key: str | None = None) -> Model:
+    async def create(
+        self, name: str, method: str, params: Mapping[str, Any], key: str | None = None, rules: InputRules | None = None
+    ) -> Model:
         """Make a new model; it is on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
@@ -359,7 +362,7 @@ class Models:
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
         learner = self.budget.make(learners.make, method, params, key)
-        state = ModelState(name, learner, self.limits, budget=self.budget)
+        state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)
         try:

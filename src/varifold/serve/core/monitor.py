@@ -31,6 +31,11 @@ class ErrorCurve:
         self.recent = 0.0
         self.usual = 0.0
 
+    @property
+    def mean(self) -> float:
+        """Mean loss of all scored predictions."""
+        return sum(one[2] for one in self.bins) / max(1, self.scored)
+
     def add(self, at: int, loss: float) -> None:
         """Add the loss of a prediction."""
         self.scored += 1

@@ -23,6 +23,7 @@ from varifold.serve.core.bodies import parse
 from varifold.serve.core.budget import ModelBudget, ServerBudget
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
 
 SCORE_EVERY = 8
@@ -121,10 +122,11 @@ class ModelState:
 
     def __init__(
         self, name: str, learner: Any, limits: Limits, incarnation: str | None = None,
-        budget: ServerBudget | None = None,
+        budget: ServerBudget | None = None, rules: InputRules | None = None,
     ) -> None:  # fmt: skip
         self.id = 0
         self.name = name
+        self.rules = rules or InputRules()
         self.budget = ModelBudget(budget or ServerBudget(), name)
         self.learner = learner
         self.limits = limits
@@ -412,7 +414,10 @@ class ModelState:
 
     def parts(self) -> list[bytes]:
         """Return the content of a snapshot: JSON with the monitor's counts, then the learner."""
-        return [write_json({"monitor": self.monitor.dump()}), learners.to_bytes(self.learner)]
+        return [
+            write_json({"monitor": self.monitor.dump(), "input": self.rules.to_json()}),
+            learners.to_bytes(self.learner),
+        ]
 
     @classmethod
     def load(
@@ -423,8 +428,10 @@ class ModelState:
         A change that fails is set aside with its reason; the others are replayed.
         """
         head, *parts = database.snapshot(row)
-        state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation, budget)
-        state.monitor.fill(read_json(head)["monitor"])
+        facts = read_json(head)
+        rules = InputRules.from_json(facts["input"])
+        state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation, budget, rules)
+        state.monitor.fill(facts["monitor"])
         state.id, state.seq, state.snapshot = row.id, row.snapshot, row.snapshot
         recovery = Recovery(row.snapshot, row.seq - row.snapshot)
         for change in database.changes(row):

@@ -19,6 +19,7 @@ from varifold.serve.core.errors import (
     RequestError,
     StoppedError,
 )
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Model
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
@@ -28,16 +29,15 @@ if TYPE_CHECKING:
     from varifold.serve.http.app import App
 
 _MOST_SHOWN = 5
-_MADE_OF = ("method", "params", "key")
+_MADE_OF = ("method", "params", "key", "input")
 """Fields of the body that makes a model."""
 
 
 async def predict(app: App, request: Request) -> Response:
     """Predict an instance; with keep, it waits for its label."""
     data = await request.body(app.limits.body)
-    body = bodies.parse(data)
-    bodies.check_instance(body)
     model = app.models[request.argument]
+    body, data = model.state.rules.parse_instance(data)
     await model.turn()
     if not body.get("keep"):
         return Response(encode(model.state.predict(body)))
@@ -51,10 +51,9 @@ async def predict(app: App, request: Request) -> Response:
 async def learn(app: App, request: Request) -> Response:
     """Learn a labelled instance; the response is sent once it is on disk."""
     data = await request.body(app.limits.body)
-    body = bodies.parse(data)
-    bodies.check_instance(body)
-    bodies.check_label(body)
     model = app.models[request.argument]
+    body, data = model.state.rules.parse_instance(data)
+    bodies.check_label(body)
     await model.turn()
     return Response(encode(await model.submit(body, data)))
 
@@ -154,6 +153,7 @@ async def show(app: App, request: Request) -> Response:
             "params": learner._header()["params"],
             "task": "regression" if is_regressor(learner) else "classification",
             "labels": getattr(learner, "classes", []),
+            "input": model.state.rules.to_json(),
             "bytes": model.state.budget.used,
         }
     )
@@ -172,14 +172,21 @@ async def create(app: App, request: Request) -> Response:
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
     method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
+    rules = InputRules.from_json(body.get("input", {}))
     for name in body:
         if name not in _MADE_OF:
             raise RejectedError(
                 f"a model has no field {name!r}{nearest(name, _MADE_OF)}; there are {', '.join(_MADE_OF)}"
             )
     if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
-        raise RejectedError('a model is made of {"method": "auto", "params": {}, "key": null}; all may be left out')
-    return json_response(summary(await app.models.create(request.argument, method, params, key)), 201)
+        raise RejectedError(
+            'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}}; all may be left out'
+        )
+    if key is not None and rules.key not in (None, key):
+        raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
+    return json_response(
+        summary(await app.models.create(request.argument, method, params, key or rules.key, rules)), 201
+    )
 
 
 async def delete(app: App, request: Request) -> Response:
@@ -199,6 +206,8 @@ async def explain(app: App, request: Request) -> Response:
         if state.last is None:
             raise NotFoundError("no instance has been predicted since the start; send one as x")
         body = {"x": state.last}
+    else:
+        state.rules.apply(body)
     bodies.check_instance(body)
     x = state.features_of(body)
     if not hasattr(state.learner, "explain_one"):

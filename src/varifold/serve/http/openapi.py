@@ -54,7 +54,11 @@ _PREDICTION = _object(
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
 _MADE = _object(
-    [], method={"type": "string", "default": "auto"}, params={"type": "object"}, key={"type": ["string", "null"]}
+    [],
+    method={"type": "string", "default": "auto"},
+    params={"type": "object"},
+    key={"type": ["string", "null"]},
+    input={"type": "object"},
 )
 _ERROR = _object(["error"], error={"type": "string"})
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

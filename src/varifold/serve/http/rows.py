@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from varifold.errors import VarifoldError
-from varifold.serve.core.bodies import read_row
 from varifold.serve.core.errors import BusyError, RequestError
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Model
 from varifold.serve.http.messages import Receive, Send, encode
 
@@ -36,7 +36,7 @@ async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
     while under_way or more:
         if more and len(under_way) < _CHUNKS and rejected < _MOST_REJECTED:
             size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (model.row_seconds + _PARSING))))
-            chunk = _Chunk(lines, size)
+            chunk = _Chunk(model.state.rules, lines, size)
             more = chunk.rows == size
             if chunk.rows:
                 await chunk.submit(model)
@@ -56,7 +56,7 @@ async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
 class _Chunk:
     """Rows of a batch that are in progress."""
 
-    def __init__(self, lines: io.BytesIO, most: int) -> None:
+    def __init__(self, rules: InputRules, lines: io.BytesIO, most: int) -> None:
         self.rows = 0
         self.rejected = 0
         self._errors: dict[int, bytes] = {}
@@ -68,8 +68,9 @@ class _Chunk:
             if not text:
                 continue
             try:
-                self._applied.append((read_row(text), text))
-                self._bytes += len(text)
+                row = rules.parse_row(text)
+                self._applied.append(row)
+                self._bytes += len(row[1])
             except RequestError as error:
                 reason = str(error).replace("the body", "the row")
                 self._errors[self.rows] = encode({"error": reason, "status": error.status})
@@ -116,7 +117,7 @@ def _start(model: Model, data: bytes, most: int) -> asyncio.Future[Any] | bytes:
     try:
         if len(data) > most:
             raise RequestError(f"the message has {len(data):,} bytes; at most {most:,} are accepted")
-        return model.submit(read_row(data), data)
+        return model.submit(*model.state.rules.parse_row(data))
     except RequestError as error:
         return encode({"error": str(error), "status": error.status})
 

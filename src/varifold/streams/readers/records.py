@@ -187,7 +187,10 @@ def _prepare(context: Context, row: Row) -> None:
     for name, value in row.x.items():
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
-            raise DataError(f"column {name!r} holds a list; a value is a number, a string or null")
+            raise DataError(
+                f"column {name!r} holds a list; a value is a number, a string or null: leave it out, "
+                f"ignore=[{name!r}] (--ignore {name})"
+            )
         if column is None:
             continue
         if isinstance(value, str):

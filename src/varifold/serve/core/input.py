@@ -1,0 +1,235 @@
+"""Rules that turn what arrives into an instance: the same for HTTP, web sockets, batches, MQTT and `follow`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from varifold.base.json_text import write_json
+from varifold.base.nearest import nearest
+from varifold.errors import DataError, ParameterError
+from varifold.serve.core import bodies
+from varifold.serve.core.errors import RejectedError
+from varifold.streams.clock import looks_like_time
+from varifold.streams.readers._numbers import label_of
+from varifold.streams.readers.context import ABSENT
+from varifold.streams.readers.dates import Dates, reject_dates
+from varifold.streams.readers.missing import is_missing
+from varifold.streams.readers.records import flatten
+
+_NUMBERS = frozenset({float, int, bool, type(None)})
+_ABSENT = frozenset(ABSENT)
+_LARGEST_INT = 1 << 63
+_NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types")
+
+
+class InputRules:
+    """Roles of the fields of a record: target, id, key, time, ignored ones, and the parts of dates that are features.
+
+    Without any rules a record is an instance: objects in it are flattened (``outer.inner``), strings that mean absence
+    are absent, lists and strings that look like dates are rejected. Each instance is predicted before the next one
+    arrives, so the type of a column cannot be inferred from later values.
+
+    Parameters
+    ----------
+    target, id, key
+        Fields of the label, of the id under which an instance waits for it, and of the key of learners by key.
+    time
+        Field of the time, which is no feature unless `dates` names it.
+    ignore
+        Fields to leave out, whatever they hold.
+    flatten
+        Whether objects are flattened; if not, they are rejected.
+    dates, date_order
+        Parts of dates that become features, by field, and the order of day and month: see `varifold.streams.read`.
+    types
+        ``"category"`` for fields whose strings are categories although they look like dates.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        target: str | None = None,
+        id: str | None = None,
+        key: str | None = None,
+        time: str | None = None,
+        ignore: Iterable[str] = (),
+        flatten: bool = True,
+        dates: Mapping[str, Sequence[str]] | None = None,
+        date_order: str | None = None,
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        self.target = target
+        self.id = id
+        self.key = key
+        self.time = time
+        self.ignore = frozenset(ignore)
+        self.flatten = flatten
+        self.dates = Dates(dates or {}, time, date_order)
+        self.categories = frozenset(types or {})
+        named = [name for name in (target, id, key, time) if name is not None]
+        if len(set(named)) != len(named):
+            raise ParameterError("target, id, key and time must be different fields")
+        other = next((kind for kind in (types or {}).values() if kind != "category"), None)
+        if other is not None:
+            raise ParameterError(f"types: values are taken as they arrive, so only category can be given, not {other}")
+        self._no_roles = not (named or self.ignore or self.dates.parts)
+
+    @classmethod
+    def from_json(cls, options: Any) -> Self:
+        """Make rules of an object in a request; an error names what is wrong with it."""
+        if not isinstance(options, dict):
+            raise RejectedError('input is an object such as {"time": "ts", "ignore": ["serial"]}')
+        for name, value in options.items():
+            if name not in _NAMES:
+                raise RejectedError(
+                    f"input has no field {name!r}{nearest(name, _NAMES)}; there are {', '.join(_NAMES)}"
+                )
+            if not _has_type(name, value):
+                raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
+        try:
+            return cls(**{name: value for name, value in options.items() if value is not None})
+        except ParameterError as error:
+            raise RejectedError(f"input: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        dates = {name: list(parts) for name, parts in self.dates.parts.items()}
+        types = dict.fromkeys(sorted(self.categories), "category")
+        options: dict[str, Any] = {"target": self.target, "id": self.id, "key": self.key, "time": self.time}
+        options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order, "types": types}
+        return {name: value for name, value in options.items() if value} | ({} if self.flatten else {"flatten": False})
+
+    # ------------------------------------------------------------------ bodies of requests
+
+    def parse_instance(self, text: bytes) -> tuple[dict[str, Any], bytes]:
+        """Parse and check a body with an instance; return it and its text, in which the rules are applied."""
+        body = bodies.parse(text)
+        if "x" in body and self.apply(body):
+            text = write_json(body)
+        bodies.check_instance(body)
+        return body, text
+
+    def parse_row(self, text: bytes) -> tuple[dict[str, Any], bytes]:
+        """Parse and check a row of a batch or a stream, as `parse_instance` does."""
+        body = bodies.parse(text)
+        if "x" in body and self.apply(body):
+            text = write_json(body)
+        bodies.check_row(body)
+        return body, text
+
+    def apply(self, body: dict[str, Any]) -> bool:
+        """Apply the rules to the instance of a body; return whether anything changed."""
+        x = body["x"]
+        if type(x) is not dict or (self._no_roles and _NUMBERS.issuperset(map(type, x.values()))):
+            return False
+        try:
+            values = self.flat(x)
+            if self.id is not None and not is_missing(given := values.pop(self.id, None)):
+                body.setdefault("id", given)
+            if self.target is not None and (y := self.label(values.pop(self.target, None))) is not None:
+                body.setdefault("y", y)
+            features = self.features(values)
+        except DataError as error:
+            raise RejectedError(f"{error}. These are options of the model's input") from error
+        if features == x:
+            return False
+        body["x"] = features
+        return True
+
+    # ------------------------------------------------------------------ records
+
+    def flat(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a record without ignored fields and with nested ones as ``outer.inner``."""
+        for role in ("target", "id", "key"):
+            name = getattr(self, role)
+            if name is not None and isinstance(value := record.get(name), dict):
+                inner = f"{name}.{next(iter(value), 'value')}"
+                raise DataError(f"the {role} {name!r} is an object; name one of its fields, such as {inner!r}")
+        values = {name: value for name, value in record.items() if name not in self.ignore}
+        nested = next((name for name, value in values.items() if isinstance(value, dict)), None)
+        if nested is None:
+            return values
+        if not self.flatten:
+            raise DataError(f"column {nested!r} holds an object; flatten=True makes columns of its fields")
+        out: dict[str, Any] = {}
+        flatten(out, values)
+        return out
+
+    def label(self, value: Any) -> Any:
+        """Return the label, None if it is unknown; a quoted number is a number."""
+        y = _plain(str(self.target), value)
+        if isinstance(y, float) and math.isinf(y):
+            raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
+        if not isinstance(y, str):
+            return y
+        try:
+            return label_of(y.encode())
+        except UnicodeEncodeError:
+            raise DataError(f"the label {y!r} is not valid Unicode") from None
+
+    def features(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the features, without ignored columns and the time; dates are replaced by their parts."""
+        at = values.get(self.time) if self.time is not None else None
+        features: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in self.ignore or (name == self.time and name not in self.dates):
+                continue
+            if name in self.dates:
+                features.update(self._parts(name, value, at))
+                continue
+            if isinstance(value, str) and name not in self.categories and looks_like_time(value):
+                reject_dates(name, [value])
+            features[name] = _plain(name, value)
+        return features
+
+    def _parts(self, name: str, value: Any, at: Any) -> dict[str, float | str]:
+        if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
+            return {}
+        try:
+            return self.dates.features(name, value, at)
+        except DataError as error:
+            raise DataError(f"column {name!r}: {error}") from error
+
+
+_EXPECTED = {
+    **dict.fromkeys(("id", "key", "target", "time", "date_order"), "the name of a field"),
+    "ignore": "a list of fields",
+    "flatten": "true or false",
+    "dates": 'an object such as {"when": ["hour", "weekday"]}',
+    "types": 'an object such as {"when": "category"}',
+}
+
+
+def _has_type(name: str, value: Any) -> bool:
+    if name == "flatten":
+        return isinstance(value, bool)
+    if name == "ignore":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if name in ("dates", "types"):
+        return isinstance(value, dict)
+    return value is None or (isinstance(value, str) and value != "")
+
+
+def is_huge(value: Any) -> bool:
+    """Return whether a value is an integer of more than 64 bits, which orjson cannot write."""
+    return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Convert a value for storage: what `run` reads as absent becomes None, an integer beyond 64 bits a float."""
+    if isinstance(value, list):
+        raise DataError(
+            f"column {name!r} holds a list; a value is a number, a string or null: leave it out, ignore=[{name!r}] "
+            f"(--ignore {name})"
+        )
+    if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
+        return None
+    if is_huge(value):
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise DataError(f"column {name!r} holds a number of {len(str(value))} digits, too large") from error
+    return value

@@ -1,0 +1,159 @@
+"""One set of input rules for every way in: HTTP, batch, web socket and follow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from websockets.sync.client import connect
+
+from tests.serve.following import answers, stored
+from tests.serve.server import Server
+from varifold import AROW
+from varifold.cli import main
+from varifold.serve.core import learners
+from varifold.serve.core.errors import RejectedError
+from varifold.serve.core.input import InputRules
+from varifold.serve.core.state import Limits
+from varifold.serve.follow import Follower
+
+RULES = {"target": "state", "id": "n", "time": "ts", "ignore": ["tags"], "dates": {"made": ["year"]}}
+ROWS = [
+    {
+        **{"n": i, "ts": f"2026-03-04T12:{i:02}:00", "made": f"20{10 + i % 3}-01-01", "tags": [1, 2]},
+        **{
+            "site": {"room": {"heat": i % 5}},
+            "valve": "open" if i % 2 else "NA",
+            "state": "up" if i % 5 > 2 else "down",
+        },
+    }
+    for i in range(30)
+]
+
+
+def test_every_way_in_leads_to_the_same_state(shared: Server, client: httpx.Client, tmp_path: Path) -> None:
+    names = ["by-learn", "by-batch", "by-socket"]
+    for name in names:
+        assert client.put(f"/models/{name}", json={"method": "arow", "input": RULES}).status_code == 201
+    for row in ROWS:
+        assert client.post("/models/by-learn/learn", json={"x": row}).status_code == 200
+    text = client.post("/models/by-batch/batch", content=b"\n".join(orjson.dumps({"x": row}) for row in ROWS)).text
+    assert "error" not in text
+    with connect(f"{shared.url.replace('http', 'ws')}/models/by-socket/stream") as stream:
+        for row in ROWS:
+            stream.send(orjson.dumps({"x": row}).decode())
+            assert "error" not in orjson.loads(stream.recv())
+    follower = Follower.open(None, "m", AROW(), InputRules.from_json(RULES), Limits())
+    assert not [one for one in answers(follower, *map(orjson.dumps, ROWS)) if "error" in one]
+    expected = {"site.room.heat", "made:year", "valve=open"}
+    assert set(follower.state.learner.features) == expected
+    follower.state.learner.reading = {}
+    digests = {client.get(f"/models/{name}/digest").json()["digest"] for name in names}
+    assert digests == {learners.digest(follower.state.learner)}
+    assert client.get("/models/by-learn").json()["input"] == RULES
+    found = client.post("/models/by-learn/predict", json={"x": {"site": {"room": {"heat": 4}}, "tags": [3]}}).json()
+    assert found["label"] == "up"
+    explained = client.post("/models/by-learn/explain", json={"x": {"site": {"room": {"heat": 4}}, "tags": [3]}}).json()
+    assert set(explained["contributions"]) >= {"site.room.heat"}
+    for name in names:
+        client.delete(f"/models/{name}")
+
+
+def test_the_rules_survive_a_crash(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow", "input": RULES})
+        kept = client.post("/models/m/predict", json={"x": {"n": "later", "site": {"heat": 1}}, "keep": True}).json()
+        assert kept["id"] == "later"
+        client.post("/models/m/learn", json={"x": ROWS[0]})
+        digest = client.get("/models/m/digest").json()
+    server.kill()
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["input"] == RULES
+        assert client.get("/models/m/digest").json() == digest
+        assert client.post("/models/m/labels", json={"id": "later", "y": "up"}).status_code == 200
+        assert client.post("/models/m/learn", json={"x": ROWS[1]}).status_code == 200
+
+
+def test_a_date_is_never_a_category_by_chance(client: httpx.Client, model: str) -> None:
+    for i in range(3):
+        found = client.post(f"/models/{model}/learn", json={"x": {"ts": f"2026-03-04T10:0{i}:00Z", "a": 1}, "y": "up"})
+        assert found.status_code == 422
+        assert "column 'ts' holds dates such as '2026-03-04T10" in found.json()["error"]
+        assert "options of the model's input" in found.json()["error"]
+    assert client.get(f"/models/{model}").json()["steps"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"ignores": ["a"]}, "no field 'ignores'; did you mean ignore?"),
+        ({"ignore": "a"}, "ignore of input is 'a', which is not a list of fields"),
+        ({"target": 3}, "target of input is '3', which is not the name of a field"),
+        ({"dates": {"a": ["hours"]}}, "there is no part 'hours'"),
+        ({"types": {"a": "number"}}, "only category"),
+        ({"flatten": 1}, "true or false"),
+        ({"id": "a", "target": "a"}, "different fields"),
+        ({"date_order": "ymd"}, "date_order must be one of"),
+        ([], "input is an object"),
+    ],
+)
+def test_rules_that_cannot_be(options: Any, text: str, client: httpx.Client) -> None:
+    with pytest.raises(RejectedError) as raised:
+        InputRules.from_json(options)
+    assert text in str(raised.value)
+    assert client.put("/models/never", json={"input": options}).status_code == 422
+
+
+def test_objects_are_rejected_where_they_are_not_flattened() -> None:
+    rules = InputRules(flatten=False, ignore=["meta"])
+    body = {"x": {"meta": {"a": [1]}, "b": 1.0}}
+    assert rules.apply(body)
+    assert body["x"] == {"b": 1.0}
+    with pytest.raises(RejectedError, match="column 'c' holds an object"):
+        rules.apply({"x": {"c": {"d": 1}}})
+
+
+def followed(rows: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str, code: int = 0) -> Any:
+    (tmp_path / "rows").write_bytes(b"\n".join(rows))
+    with (tmp_path / "rows").open("rb") as source:
+        monkeypatch.setattr(sys, "stdin", source)
+        assert (
+            main(["follow", "--target", "state", "--model", "arow", "--state", str(tmp_path / "s"), *options]) == code
+        )
+
+
+def test_the_error_is_the_mean_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong on the first tenth of a long stream only: a running mean of the last thousand would be near zero."""
+    rows = [{"a": i % 2, "state": ("up", "down")[(i % 2) ^ (i < 500 and i % 3 == 0)]} for i in range(5_000)]
+    followed([orjson.dumps(row) for row in rows], tmp_path, monkeypatch)
+    captured = capfd.readouterr()
+    labels = [orjson.loads(line)["label"] for line in captured.out.splitlines()]
+    wrong = sum(label != row["state"] for label, row in zip(labels[1:], rows[1:], strict=True))
+    assert f"error {wrong / 4_999:.3g} over 4,999 predictions" in captured.err
+    assert wrong > 100
+
+
+def test_rejected_lines_are_reported_at_once_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = b'{"a": 1, "state": "up"}'
+    followed([good, b"{", b'{"a": [1], "state": "up"}', good], tmp_path, monkeypatch)
+    told = capfd.readouterr().err
+    assert told.count("is rejected") == 1
+    assert "line 2 is rejected" in told
+    assert "2 rejected" in told
+    followed([b"{", b'{"a": 1, "state": {"name": "up"}}'], tmp_path, monkeypatch, code=1)
+    captured = capfd.readouterr()
+    assert "the target 'state' is an object; name one of its fields, such as 'state.name'" in captured.out
+    state, _ = stored(tmp_path / "s", "follow")
+    assert state.learner.steps == 2
+    assert state.rules.to_json() == {"target": "state"}
