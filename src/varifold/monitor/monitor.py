@@ -15,7 +15,7 @@ from varifold.base.blocks import to_block
 from varifold.base.estimator import Name
 from varifold.errors import DataError, FeatureNameError, FeatureValueError, ParameterError
 from varifold.monitor.column import REGULAR, Column, Status
-from varifold.monitor.drift import LEVELS, Alarm, Floats, uniform
+from varifold.monitor.drift import LEVELS, WARM_UP, Alarm, Floats, uniform
 from varifold.monitor.events import Event, EventLog
 from varifold.monitor.renames import ENOUGH, Rename, match
 from varifold.monitor.units import unit_change
@@ -246,7 +246,7 @@ class Monitor:
                 detail = "categories" if not number else _described(alarm)
                 self._add("drift", alarm.step, column, detail, within=2.0 * self.every)
         elif column.pending is not None and column.values.ready:
-            unit = unit_change(column.pending, column.values.quantiles())
+            unit = unit_change(column.pending, column.values.quantiles(), WARM_UP)
             column.pending = None
             if unit is not None and not column.wanders:
                 step = next(

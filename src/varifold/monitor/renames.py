@@ -109,7 +109,7 @@ def _alike_numbers(old: Floats, new: Floats, correlated: bool) -> tuple[float, s
     direct = 1.0 - _distance(old, new)
     before, after = np.quantile(old, LEVELS), np.quantile(new, LEVELS)
     fit = linear_map(before, after)
-    unit = unit_change(before, after)
+    unit = unit_change(before, after, min(len(old), len(new)))
     if fit is None or direct > 0.6 or (unit is None and not correlated):
         return direct, None
     # a known conversion is better evidence than an equal shape

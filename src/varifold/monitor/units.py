@@ -32,7 +32,6 @@ _UNITS = {
     **{f"times {10**k:,}": (10.0**k, 0.0) for k in (1, 2, 3, 6, 9)},
     **{f"divided by {10**k:,}": (10.0**-k, 0.0) for k in (1, 2, 3, 6, 9)},
 }
-_CLOSE = 0.2
 
 
 def linear_map(before: Floats, after: Floats) -> tuple[float, float, float] | None:
@@ -44,11 +43,11 @@ def linear_map(before: Floats, after: Floats) -> tuple[float, float, float] | No
     return a, b, float(np.corrcoef(before, after)[0, 1])
 
 
-def unit_change(before: Floats, after: Floats) -> str | None:
+def unit_change(before: Floats, after: Floats, values: int) -> str | None:
     """Describe a change of unit between the quantiles before and after a change; None if it looks like another change.
 
-    A known conversion has to map the quantiles better than anything else and well; an unknown factor is reported only
-    if it is far from 1 and the shape of the distribution is the same.
+    A known conversion has to map the quantiles well, given the number of values behind them; an unknown factor is
+    reported only if it is far from 1 and the shape of the distribution is the same.
     """
     fit = linear_map(before, after)
     if fit is None or fit[2] < 0.95:
@@ -56,7 +55,7 @@ def unit_change(before: Floats, after: Floats) -> str | None:
     spread = float(after.std())
     errors = {name: float(np.sqrt(np.mean((a * before + b - after) ** 2))) / spread for name, (a, b) in _UNITS.items()}
     best = min(errors, key=errors.__getitem__)
-    if errors[best] < _CLOSE:
+    if errors[best] < min(0.3, 0.1 + 2.0 / math.sqrt(values)):
         return best
     a, b, correlation = fit
     if correlation > 0.985 and abs(math.log(a)) > math.log(3.0):
