@@ -62,9 +62,11 @@ def define(
     reading
         Options of `streams.read` for files.
     shuffle
-        Whether rows are permuted; by default those of a data set are, those of files keep their order.
+        Whether rows are permuted; by default those of a data set are, those of files and natural streams keep their
+        order.
 
     """
+    from varifold.datasets import find
     from varifold.streams.scenarios.registry import SCENARIOS
     from varifold.streams.scenarios.spec import parse
 
@@ -73,7 +75,10 @@ def define(
     listed = check_models(models)
     options = dict(reading or {})
     load = _files(paths, target, options) if is_file else _data_set(paths[0], target, options)
-    numeric = _is_numeric(listed, paths if is_file else [], target, options)
+    entry = None if is_file else find(load)
+    numeric = (entry is not None and entry.task == "regression") or _is_numeric(
+        listed, paths if is_file else [], target, options
+    )
     if numeric:
         listed = [regressor_for(parse_model(text, imports=True)).text for text in listed]
         load = file_name(paths, target, {**options, "target_type": "number"}) if is_file else load
@@ -86,7 +91,7 @@ def define(
         "models": listed,
         "scenario": scenario,
         "repeats": repeats,
-        "shuffle": not is_file if shuffle is None else shuffle,
+        "shuffle": (entry is not None and not entry.order) if shuffle is None else shuffle,
         **({"task": "regression"} if numeric else {}),
     }
 

@@ -110,7 +110,9 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
         "--scenario", metavar="SPEC", help="how features appear and vanish, such as vfs:0.5 (default none)"
     )
     own.add_argument(
-        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: only those of a data set)"
+        "--shuffle",
+        action=argparse.BooleanOptionalAction,
+        help="permute the rows (default: those of a data set that has no natural order)",
     )
     own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
     own.add_argument("--plot", metavar="FILE.png", help="picture of every learner's error over time")

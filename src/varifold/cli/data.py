@@ -79,8 +79,16 @@ def _list(args: argparse.Namespace) -> int:
             str(e.classes),
         ]
         for e in entries
+        if e.group != "natural"
     ]
     print(table(["name", "licence", "found", "rows", "features", "classes"], rows, left=3))
+    print("\nnatural: streams whose features come and go by themselves, in their own order")
+    rows = [
+        [e.name, e.task, e.target, shorten(datasets.where(e), 40), f"{e.rows:,}", f"{e.features:,}"]
+        for e in entries
+        if e.group == "natural"
+    ]
+    print(table(["name", "task", "target", "found", "rows", "features"], rows, left=4))
     return 0
 
 
@@ -96,8 +104,8 @@ def _info(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(facts)
         return 0
-    shown = ("name", "title", "rows", "features", "classes", "types", "target", "positive", "above", "equals", "note",
-             "licence", "citation", "page", "found")  # fmt: skip
+    shown = ("name", "group", "title", "task", "rows", "features", "classes", "types", "target", "positive", "above",
+             "equals", "order", "known", "delay", "note", "licence", "citation", "page", "found")  # fmt: skip
     width = max(map(len, shown))
     for key in shown:
         if key in facts:
@@ -148,11 +156,13 @@ def _show(args: argparse.Namespace) -> int:
 
         data = streams.prepare(data, scenario, seed=args.seed)
     found = presence(data if not hasattr(data, "block") else data.block)
+    times = getattr(data, "times", None)
     name = title_of(args.what)
     if args.plot:
         from varifold.report.presence import plot_presence
 
-        plot_presence(found, args.plot, name if scenario is None else f"{name} · {scenario}")
+        about = f"{name}: {data.title}" if times else name if scenario is None else f"{name} · {scenario}"
+        plot_presence(found, args.plot, about, times)
     summary: dict[str, Any] = {
         "rows": found.rows,
         "columns": len(found.names),

@@ -59,7 +59,9 @@ def add_parser(subparsers: Any) -> None:
         help="online scaling; paper: z-scores of the whole set and no intercept (looks ahead)",
     )
     how.add_argument(
-        "--shuffle", action=argparse.BooleanOptionalAction, help="permute the rows (default: only with --data)"
+        "--shuffle",
+        action=argparse.BooleanOptionalAction,
+        help="permute the rows (default: those of a --data set that has no natural order)",
     )
     how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or by the number in a column")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
@@ -208,8 +210,11 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
         raise ParameterError(f"--html: {cls.__name__} is not a learner of varifold")
 
 
-def _shuffles(args: argparse.Namespace) -> bool:
-    return bool(args.data) if args.shuffle is None else bool(args.shuffle)
+def _shuffles(args: argparse.Namespace, given: source.Input) -> bool:
+    """Return whether rows are permuted: by default those of a data set that is not a natural stream."""
+    if args.shuffle is not None:
+        return bool(args.shuffle)
+    return given.stream is None and not getattr(given.whole, "ordered", False)
 
 
 def _check_result(args: argparse.Namespace, given: source.Input, summary: Summary, stream: Stoppable | None) -> None:
@@ -226,7 +231,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         )
     if stream is None or stream.reason is None:
         costs.check_labels(args.costs, getattr(first, "labels", []))
-    if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args):
+    if len(summary.results) > 1 and args.scenario == "none" and not _shuffles(args, given):
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
@@ -282,7 +287,7 @@ def _evaluate(
 def _passes(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
 ) -> tuple[Summary, Stoppable | None]:
-    shuffle = _shuffles(args)
+    shuffle = _shuffles(args, given)
     if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
         return _one_pass(args, spec, given, loaded, predictions)
     if isinstance(args.by, str):

@@ -51,7 +51,7 @@ def facts_of(
     about = {
         "repeats": len(summary.results),
         "seed": args.seed,
-        "delay": delay,
+        "delay": getattr(given.whole, "delay", None) or None if delay is None else delay,
         "scored_from": first.scored_from,
         "unlabelled": first.unlabelled,
         "skipped": given.skipped,

@@ -50,9 +50,12 @@ def say_number(spec: ModelSpec, how: str) -> None:
 
 
 def _target_type(args: argparse.Namespace, given: Input) -> str | None:
-    """Return ``class`` or ``number``, as given or as the first rows of files show; a data set has labels."""
-    if args.target_type is not None or given.stream is None:
-        return str(args.target_type) if args.target_type else None
+    """Return ``class`` or ``number``, as given, as the data set has it or as the first rows of files show."""
+    if args.target_type is not None:
+        return str(args.target_type)
+    if given.stream is None:
+        block = given.whole if isinstance(given.whole, Block) else given.whole.block
+        return "class" if block.targets is None else "number"
     found: str | None = given.stream.target_type
     return found
 

@@ -9,7 +9,7 @@ from varifold.datasets.files import cache_directory, directories, locate
 from varifold.datasets.registry import Entry, File, find
 from varifold.errors import DataError, missing_extra
 
-__all__ = ["fetch", "fetch_file"]
+__all__ = ["by_hand", "fetch", "fetch_file"]
 
 TIMEOUT = 30.0
 
@@ -20,13 +20,18 @@ def fetch(name: str, *, timeout: float = TIMEOUT) -> list[Path]:
     if entry.format == "synthetic":
         return []
     if not entry.files:
-        raise DataError(_by_hand(entry))
+        raise DataError(by_hand(entry))
     return [locate(file) or fetch_file(entry, file, timeout=timeout) for file in entry.files]
 
 
-def _by_hand(entry: Entry) -> str:
+def by_hand(entry: Entry) -> str:
     """Explain how to get a set that has no verified download."""
     place = directories()[0] / (entry.files[0].path if entry.files else entry.name)
+    if entry.group == "natural":
+        return (
+            f"data set {entry.name!r} is not distributed; `python -m benchmarks.natural.{entry.recipe}` of a checkout "
+            f"makes it from the files of {entry.page}; put it at {place}"
+        )
     return (
         f"data set {entry.name!r} has no verified download; get it from {entry.archive or entry.page} "
         f"and put it at {place}"
@@ -36,7 +41,7 @@ def _by_hand(entry: Entry) -> str:
 def fetch_file(entry: Entry, file: File, *, timeout: float = TIMEOUT) -> Path:
     """Download one file to the cache; keep it only if it is complete and its checksum is right."""
     if file.url is None:
-        raise DataError(_by_hand(entry))
+        raise DataError(by_hand(entry))
     try:
         import pooch
         import requests

@@ -11,11 +11,12 @@ from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import Labels, encode_labels
 from varifold.base.blocks import to_block
 from varifold.datasets import build, files, parse
-from varifold.datasets.fetch import fetch
+from varifold.datasets.fetch import by_hand, fetch
 from varifold.datasets.own import is_own, own_data
 from varifold.datasets.registry import Entry
 from varifold.datasets.registry import find as find_registered
 from varifold.datasets.synthetic import synthetic
+from varifold.errors import DataError
 
 __all__ = ["Dataset", "load"]
 
@@ -29,6 +30,18 @@ class Dataset:
 
     entry: Entry
     block: Block
+    times: list[str] | None = None
+    """Times of the rows of a natural stream, if its file has any."""
+
+    @property
+    def ordered(self) -> bool:
+        """Return whether the rows are in a natural order, which is kept unless a permutation is requested."""
+        return bool(self.entry.order)
+
+    @property
+    def delay(self) -> int:
+        """Return the number of rows after which the label of a row is known."""
+        return self.entry.delay
 
     @property
     def name(self) -> str:
@@ -75,7 +88,20 @@ def load(name: str) -> Dataset:
         own = own_data(name)
         return Dataset(own.entry, own.block)
     entry = find_registered(name)
+    if entry.format == "natural":
+        return _natural(entry)
     return Dataset(entry, _read(entry))
+
+
+def _natural(entry: Entry) -> Dataset:
+    from varifold.datasets.natural import natural
+
+    file = entry.files[0]
+    path = files.locate(file)
+    if path is None:
+        raise DataError(by_hand(entry))
+    files.content(entry, file, path)
+    return Dataset(entry, *natural(entry, path))
 
 
 def _read(entry: Entry) -> Block:

@@ -61,6 +61,23 @@ class Entry:
     onehot: tuple[str, ...] = ()
     boolean: dict[str, str] = field(default_factory=dict)
     mixed: str | None = None
+    group: str = ""
+    """``natural`` for streams whose features come and go by themselves."""
+    task: str = "classification"
+    order: str = ""
+    """How the rows are ordered, for a stream that is not permuted by default."""
+    known: str = ""
+    """When the truth of a row is known."""
+    delay: int = 0
+    """Number of rows after which the label of a row is known."""
+    unit: str = "rows"
+    """Instances of a natural stream: ``rows``, ``stays`` (all rows with one id) or ``hours ahead``."""
+    time: str = ""
+    id: str = ""
+    recipe: str = ""
+    """Module of ``benchmarks/natural`` that makes the file."""
+    fixed: tuple[str, ...] = ()
+    """Columns of ``stays`` that have one value."""
 
 
 def _entry(raw: dict[str, Any]) -> Entry:

@@ -21,7 +21,7 @@ def repeat(
     scenario: str = "none",
     repeats: int = 10,
     seed: int = 0,
-    shuffle: bool = True,
+    shuffle: bool | None = None,
     scale: str | None = None,
     delay: Delay = None,
     positive: Hashable = None,

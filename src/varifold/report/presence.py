@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,47 @@ _MOST_NAMES = 40
 _MOST_LINES = 1000
 
 
-def plot_presence(found: Presence, path: str | os.PathLike[str], title: str = "") -> None:
-    """Draw a map of columns over time above the share of absent cells and of each label."""
+def plot_presence(
+    found: Presence, path: str | os.PathLike[str], title: str = "", times: Sequence[str] | None = None
+) -> None:
+    """Draw a map of columns over time above the share of absent cells and, of classes, of each label.
+
+    `times`, ISO dates of the rows in their order, mark the years (or months) on the axis.
+    """
     plt = pyplot()
-    height = min(9.0, max(2.2, 0.2 * len(found.names)))
-    figure, (top, middle, bottom) = plt.subplots(
-        3, 1, figsize=(10, height + 3.4), sharex=True, height_ratios=[height, 1.3, 1.3], gridspec_kw={"hspace": 0.16}
-    )
+    height = min(5.4, max(2.2, 0.2 * len(found.names)))
+    heights = [height, 0.9, *([1.1] if found.labels else [])]
+    figure, axes = plt.subplots(
+        len(heights), 1, figsize=(12, sum(heights) + 0.6), sharex=True, height_ratios=heights,
+        gridspec_kw={"hspace": 0.16},
+    )  # fmt: skip
     edges = np.append(found.starts, found.rows)
-    _map(figure, top, found, edges)
-    _absent(middle, found, edges)
-    _labels(bottom, found, edges)
-    set_title(top, title)
-    bottom.set_xlabel("instances")
-    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    _map(figure, axes[0], found, edges)
+    _absent(axes[1], found, edges)
+    if found.labels:
+        _labels(axes[2], found, edges)
+    set_title(axes[0], title, 15)
+    bottom = axes[-1]
+    marks = _marks(times or ())
+    if marks:
+        bottom.set_xticks([at for at, _ in marks], [name for _, name in marks])
+        bottom.grid(axis="x", color="#E4E4E4", linewidth=0.8)
+    else:
+        bottom.set_xlabel("instances")
+        bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     bottom.set_xlim(0, max(1, found.rows))
     write(figure, path)
+
+
+def _marks(times: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the first row and the name of years, or months if there are few years, at most about a dozen."""
+    for digits in (4, 7):
+        names = [str(time)[:digits] for time in times]
+        marks = [(i, name) for i, name in enumerate(names) if i and name != names[i - 1]]
+        if len(marks) > 2:
+            step = -(-len(marks) // 13)
+            return marks[::step]
+    return []
 
 
 def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
@@ -54,11 +80,11 @@ def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
     if count <= _MOST_NAMES:
         ax.set_yticks(np.arange(count) + 0.5, [_short(str(name)) for name in found.names], fontsize=8, color=INK)
     else:
-        ax.set_ylabel(f"{count:,} features, in order of first sight")
+        ax.set_ylabel(f"{count:,} columns, by first occurrence")
     more = "max" if scale < high else "neither"
     bar = figure.colorbar(mesh, cax=ax.inset_axes((1.015, 0, 0.014, 1)), extend=more, extendfrac=0.03)
     bar.outline.set_visible(False)
-    bar.set_label("share of rows that show it", color=GREY, fontsize=8)
+    bar.set_label("share of rows that have it", color=GREY, fontsize=8)
     bar.ax.tick_params(length=0, labelsize=8)
 
 

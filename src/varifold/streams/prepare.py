@@ -36,7 +36,7 @@ class Prepared(Stream):
         return slices(self.block)
 
 
-def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool = True) -> Prepared:
+def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool | None = None) -> Prepared:
     """Permute the rows and let features appear and vanish by a scenario.
 
     Parameters
@@ -49,7 +49,8 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
     seed
         The same seed gives the same permutation and the same masks for every learner.
     shuffle
-        Whether rows are permuted; False keeps the order of the file.
+        Whether rows are permuted; False keeps the order of the file. By default they are, except those of a natural
+        stream (a `Dataset` that is `ordered`), whose labels are also delayed as its registry entry says.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
     if isinstance(data, Block):
         segment = Segment.whole(data)
     elif isinstance(getattr(data, "block", None), Block):
-        segment = Segment.whole(data.block, data.conversion)
+        segment = replace(Segment.whole(data.block, data.conversion), delay=getattr(data, "delay", 0))
     else:
         raise DataError(f"prepare() needs a Block or a Dataset, not {type(data).__name__}; to_block() makes one")
     check_seed(seed)
@@ -71,7 +72,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool =
     for index, step in steps:
         if step.scenario.before:
             segment = step.scenario.apply(replace(segment, seed=derived_seed(seed, index)), **step.parameters)
-    if shuffle:
+    if (not getattr(data, "ordered", False)) if shuffle is None else shuffle:
         order = np.random.default_rng(derived_seed(seed, -1)).permutation(len(segment.block))
         segment = replace(segment, order=order)
     for index, step in steps:
