@@ -28,7 +28,7 @@ def rows(n=60, d=5, seed=0):
 
 def test_a_fit_is_expectation_maximisation():
     xs, _ = rows(40)
-    ours = BufferCopula(levels=4, sweeps=2, tolerance=0.0, iterations=3, gamma=0.3)
+    ours = BufferCopula(levels=4, sweeps=2, tolerance=0.0, iterations=3, c=0.0, gamma_min=0.3)
     plain = PlainCopula(W=1000, levels=4, sweeps=2)
     for x in xs:
         ours.admit(x)
@@ -55,7 +55,7 @@ def test_a_fit_is_expectation_maximisation():
 
 def test_em_ends_when_the_correlation_stays():
     xs, _ = rows(60)
-    copula = BufferCopula(levels=4, sweeps=2, tolerance=1e-4, iterations=500, gamma=0.5)
+    copula = BufferCopula(levels=4, sweeps=2, tolerance=1e-4, iterations=500, c=0.0, gamma_min=0.5)
     for x in xs:
         copula.admit(x)
     taken = copula.fit(xs)
@@ -97,7 +97,7 @@ def test_it_learns_and_the_paths_agree():
     model = DelayedOVFM(buffer=8, tolerance=0.1, radius=0.5, horizon=160)
     for x, y in zip(xs[:60], ys, strict=False):
         model.learn_one(x, y)
-    assert np.abs(model._raw).sum() <= 0.5 + 1e-12
+    assert np.abs(model._weights).sum(axis=2).max() <= 0.5 + 1e-12
     assert model.predict_one(xs[0]) in (0, 1)
 
 
@@ -122,7 +122,6 @@ def test_a_copy_goes_on_to_the_bit(duplicate):
         ({"a": "red"}, 0, DataError, "holds strings"),
         (5, 0, DataError, "of type int; pass a mapping"),
         ({"a": 1.0}, None, LabelError, "the label is None"),
-        ({"a": 1.0}, 2, DataError, "supports two labels; 2 is a third"),
     ],
 )
 def test_what_is_refused_changes_nothing(x, y, error, said):
@@ -145,9 +144,94 @@ def test_huge_numbers_stay_finite():
 def test_what_it_refuses():
     with pytest.raises(DataError, match="holds strings"):
         DelayedOVFM().learn_one({"a": "red"}, 0)
-    with pytest.raises(DataError, match="two labels"):
-        DelayedOVFM(buffer=1).run_block(Block.from_dicts([{"a": 1.0}] * 3, [0, 1, 2]))
+    with pytest.raises(ParameterError, match="the correlation never moves"):
+        DelayedOVFM(c=0.0, gamma_min=0.0)
     with pytest.raises(ParameterError, match="'buffer' parameter of DelayedOVFM"):
         DelayedOVFM(buffer=0)
     with pytest.raises(ParameterError, match="without delay"):
         DelayedOVFM().run_block(Block.from_dicts([{"a": 1.0}], [0]), np.array([1, -1]))
+
+
+class PlainDelayed:
+    """Lines 10 to 16 of Algorithm 1 by label, one versus rest, over views that the copula of the learner gives."""
+
+    def __init__(self, radius, keep):
+        self.radius, self.keep, self.t = radius, keep, 0
+        self.w = {}  # label -> [raw, latent]: weights by column
+        self.risk, self.rounds = {}, {}
+
+    def mix(self, label):
+        """Eq. 11 with the rate sqrt(8 ln 2 / t)."""
+        rate = math.sqrt(8 * math.log(2) / (self.rounds[label] + 1))
+        powers = [math.exp(-rate * (r - min(self.risk[label]))) for r in self.risk[label]]
+        return [p / sum(powers) for p in powers]
+
+    def score(self, label, views):
+        own = [sum(w * v for w, v in zip(ws, view, strict=True)) for ws, view in zip(self.w[label], views, strict=True)]
+        return own, sum(a * f for a, f in zip(self.mix(label), own, strict=True))
+
+    def learn(self, views, y):
+        if y not in self.w:
+            first = next(iter(self.w), None)
+            second = len(self.w) == 1
+            self.w[y] = [[-w for w in ws] if second else [0.0] * len(views[0]) for ws in self.w.get(first, views)]
+            self.risk[y] = list(self.risk[first]) if second else [0.0, 0.0]
+            self.rounds[y] = self.rounds[first] if second else 0
+        self.t += 1
+        for label, both in self.w.items():
+            sign = 1 if label == y else -1
+            own, _ = self.score(label, views)
+            self.rounds[label] += 1
+            for i, (ws, view) in enumerate(zip(both, views, strict=True)):
+                self.risk[label][i] += math.log1p(math.exp(-sign * own[i]))
+                step = sign / math.sqrt(self.t) / (1 + math.exp(sign * own[i]))
+                ws[:] = [w + step * v for w, v in zip(ws, view, strict=True)]
+                total = sum(map(abs, ws))
+                if total > self.radius:
+                    ws[:] = [w * self.radius / total for w in ws]
+                kept = sorted(range(len(ws)), key=lambda j: -abs(ws[j]))[: math.ceil(self.keep * len(ws))]
+                ws[:] = [w if j in kept else 0.0 for j, w in enumerate(ws)]
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_follows_the_lines_of_algorithm_1(labels):
+    """Any labels, the projection of eq. 12 and the share that is kept; all columns are in the first row."""
+    xs, ys = rows(50, seed=2)
+    xs[0] = {f"f{j}": 0.5 * j for j in range(5)}
+    ys = [y if labels == 2 or i % 3 else 2 for i, y in enumerate(ys)]
+    model, plain = DelayedOVFM(buffer=5, radius=0.8, keep=0.6), PlainDelayed(0.8, 0.6)
+    compared = 0
+    for x, y in zip(xs, ys, strict=True):
+        model._enter(model._numbers(x), y)
+        if len(model._waiting) < 5:
+            continue
+        oldest, label = model._waiting[0]
+        views = model._views(oldest).tolist()
+        if len(plain.w) >= 2:
+            odds = {k: 1 / (1 + math.exp(-plain.score(k, views)[1])) for k in plain.w}
+            expected = {k: p / sum(odds.values()) for k, p in odds.items()}
+            assert model._probabilities(oldest) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            compared += 1
+        model._waiting.popleft()
+        model._learn(oldest, label)
+        plain.learn(views, label)
+    assert compared > 30
+    assert (np.count_nonzero(model._weights, axis=2) <= 3).all()
+
+
+def test_the_step_of_the_correlation_decays():
+    xs, _ = rows(30)
+    fixed, decaying = (BufferCopula(4, 2, 0.0, 1, c, low) for c, low in ((0.0, 0.5), (1.0, 0.0)))
+    for copula in (fixed, decaying):
+        for x in xs:
+            copula.admit(x)
+    moves = []
+    for copula in (fixed, decaying):
+        sigma = []
+        for _ in range(4):
+            copula.fit(xs)
+            sigma.append(copula.sigma)
+        moves.append(sigma)
+    # gamma of round k is 1 / (k + 1): 1, 1/2, 1/3, 1/4; with gamma = 1 the first round forgets the identity
+    assert np.abs(moves[1][0] - np.eye(5)).sum() > 1.5 * np.abs(moves[0][0] - np.eye(5)).sum()
+    assert np.linalg.norm(moves[1][3] - moves[1][2]) < np.linalg.norm(moves[0][3] - moves[0][2])

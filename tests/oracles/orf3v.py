@@ -53,7 +53,7 @@ class ORF3VOracle:
     def __init__(
         self, J=10, K=10, grace=5, r=100, growth=0.05, alpha=0.002, window=200, delta=1e-6, prune="hoeffding+gap",
         replace="oldest", thresholds="uniform", vote="prior", temper=True, smoothing=1.0, compression=100.0, seed=0,
-        pairs=0,
+        pairs=0, update="values",
     ) -> None:  # fmt: skip
         self.__dict__.update({k: v for k, v in locals().items() if k != "self"})
         self.epsilon = math.sqrt(math.log(1 / delta) / (2 * window))
@@ -98,7 +98,7 @@ class ORF3VOracle:
             if self.vote == "paper":
                 ballot = list(share)
             else:
-                ballot = [math.log(p / q) for p, q in zip(share, prior, strict=True)]
+                ballot = [math.log(max(p, TIE) / q) for p, q in zip(share, prior, strict=True)]
             ballot += [0.0] * (len(self.labels) - len(ballot))
             out[name] = (self.features[name].weight, ballot, argmax(share))
         return out
@@ -144,6 +144,10 @@ class ORF3VOracle:
             self.pruned += 1
             self.grids.leave(self.slots[name])
         self.forget_names(gone)
+        if self.update == "rounds" and self.t % self.r == 0:
+            for f in self.features.values():
+                if f.stumps is not None and f.numbers > f.refreshed:
+                    self.renew(f)
         if self.t > 1:
             self.grids.absorb(self.numbers(x), y, w)
             self.grids.decide(self.numbers(x))
@@ -233,7 +237,7 @@ class ORF3VOracle:
             f.weight = (2 * a * (favoured == y) + weight) / (1 + a)
             lift = ballot[y]
             if self.vote == "paper":
-                lift = math.log(ballot[y] * sum(self.mass) / self.mass[y]) if ballot[y] > 0 else 0.0
+                lift = math.log(ballot[y] * sum(self.mass) / self.mass[y]) if ballot[y] > TIE else 0.0
             f.told.append((a, lift))
 
     def information(self, f) -> float:
@@ -284,7 +288,8 @@ class ORF3VOracle:
         f.digests.setdefault(y, DigestOracle(self.compression)).add(x, w)
         f.numbers += 1
         interval = min(self.r, int(self.growth * f.numbers))
-        if f.numbers >= self.grace and (f.stumps is None or f.numbers - f.refreshed >= interval):
+        due = self.update == "values" and f.numbers - f.refreshed >= interval
+        if f.numbers >= self.grace and (f.stumps is None or due):
             self.renew(f)
 
     def renew(self, f) -> None:
@@ -295,6 +300,10 @@ class ORF3VOracle:
         else:
             if self.replace == "random":
                 f.stumps.pop(int(chance(self.seed, self.t, f.slot, -1) * self.J))
+            elif self.replace == "worst":
+                highest = max(self.impurity(f, edge) for edge, _ in f.stumps)
+                ties = [s for s in f.stumps if self.impurity(f, s[0]) > highest - TIE]
+                f.stumps.remove(min(ties, key=lambda s: s[1]))
             else:
                 f.stumps.remove(min(f.stumps, key=lambda s: s[1]))
             self.add_stump(f)
@@ -341,10 +350,11 @@ class ORF3VOracle:
         return 1 - purity / n
 
     def side_distributions(self, f, edge) -> list[list[float]]:
-        """Compute eq. 6, smoothed by the prior."""
+        """Compute eq. 6, smoothed by the prior; an empty side has the prior."""
         a, prior = self.smoothing, self.prior()
         return [
-            [(v + a * p) / (sum(side) + a) for v, p in zip(side, prior, strict=True)] for side in self.split(f, edge)
+            [(v + a * p) / (sum(side) + a) for v, p in zip(side, prior, strict=True)] if sum(side) + a > 0 else prior
+            for side in self.split(f, edge)
         ]
 
     def vanished(self, f) -> bool:

@@ -25,9 +25,9 @@ class Variation(PlainFTRLProximal):
 
 
 class PlainOVFIV:
-    def __init__(self, make_base, eta, lam=1.0, presence=False, bias=True, alone=False, mix="probability"):
+    def __init__(self, make_base, eta, lam=1.0, presence=False, bias=True, alone=False, mix="probability", prior=0.5):
         self.base, self.variation = OneVsRest(make_base), OneVsRest(lambda: Variation(lam, bias=bias))
-        self.alone, self.mix = alone, mix
+        self.alone, self.mix, self.prior = alone, mix, prior
         self.eta, self.presence = eta, presence
         self.known, self.counts = set(), {}
         self.L_O = self.L_M = 0.0
@@ -41,6 +41,13 @@ class PlainOVFIV:
         if self.eta == "adaptive":
             return math.sqrt(8 * math.log(2) / self.t)
         return math.sqrt(8 * math.log(2) / self.eta[1]) if isinstance(self.eta, tuple) else self.eta
+
+    def weight(self):
+        """Return eq. 8 from a prior: alpha e^(-eta L_O) over its sum with (1 - alpha) e^(-eta L_M)."""
+        best = min(self.L_O, self.L_M)
+        values = self.prior * math.exp(-self.rate() * (self.L_O - best))
+        variation = (1 - self.prior) * math.exp(-self.rate() * (self.L_M - best))
+        return values / (values + variation)
 
     def indicators(self, x):
         return {BIAS: 1.0, **{name: float((name in x) == self.presence) for name in self.known | set(x) - {ONE}}}
@@ -68,10 +75,10 @@ class PlainOVFIV:
     def scores(self, x):
         if self.mix == "score":
             p, m = self.raw_scores(x)
-            a = float(expit(self.rate() * (self.L_M - self.L_O)))
+            a = self.weight()
             return {y: a * p[y] + (1 - a) * m[y] for y in p}
         p, m = self.probabilities(x)
-        a = 0.0 if self.alone else float(expit(self.rate() * (self.L_M - self.L_O)))
+        a = 0.0 if self.alone else self.weight()
         return {y: 2 * (a * p[y] + (1 - a) * m[y]) - 1 for y in p}
 
     def learn(self, x, y, w, fresh):

@@ -26,7 +26,7 @@ class PlainOVFM:
 
     def learner(self):
         if self.base == "sgd":
-            return PlainOGD(1.0)
+            return PlainOGD(1 / math.log(2))  # steps of 1 / sqrt(t) on the loss in nats
         return PlainAROW(10.0, "diagonal") if self.arow else PlainFTRLADP(per_coordinate=True)
 
     def views(self, x, z, here):

@@ -20,6 +20,7 @@ FORMS = [
     ({"eta": "adaptive", "encode": "auto", "bias": False}, "adaptive"),
     ({"eta": "adaptive", "encode": "absence", "bias": False, "mix": "score"}, "adaptive"),
     ({"eta": 0.05, "encode": "absence", "base": "pa:C=0.05", "mix": "score"}, 0.05),
+    ({"eta": "adaptive", "encode": "absence", "prior": 0.9}, "adaptive"),
 ]
 
 
@@ -51,7 +52,7 @@ def compare(form, eta, setting, instances):
     """Walk the instances with the learner and its twin; returns how many margins were compared."""
     learner = OVFIV(**form, scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     make = (lambda: PlainPA("pa1", 0.05)) if "base" in form else PlainFTRLADP
-    ways = {"bias": form.get("bias", True), "mix": form.get("mix", "probability")}
+    ways = {"bias": form.get("bias", True), "mix": form.get("mix", "probability"), "prior": form.get("prior", 0.5)}
     twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", **ways)
     scaler, intercept = Scaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
     met, compared = False, 0

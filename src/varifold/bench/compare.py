@@ -205,33 +205,46 @@ class Mark:
     """The comparison of one of our numbers with the printed one."""
 
     sign: str
-    """``+`` at least as good, ``~`` worse by no more than one deviation, ``-`` worse."""
+    """``+`` better, ``~`` equal within two standard errors, ``-`` worse."""
     change: float
     """Relative to the printed value, positive is better."""
 
 
+ROUNDING = 0.0005
+"""Print has three digits; a deviation printed as .000 says nothing."""
+
+
 def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:
-    """Compare at the precision of print: three digits."""
+    """Compare two means: they are equal if they differ by at most two standard errors and the rounding of print."""
     mean = number.mean(metric)
     if printed is None or printed.mean is None or math.isnan(mean) or metric == "seconds":
         return None
-    gain = round(printed.mean, 3) - round(mean, 3)
-    if not lower_is_better(metric):
-        gain = -gain
-    if gain >= 0:
-        return Mark("+", gain / max(printed.mean, 1e-9))
-    spreads = [s for s in (number.std(metric), printed.std) if s is not None and not math.isnan(s)]
-    near = bool(spreads) and -gain <= max(spreads)
-    return Mark("~" if near else "-", gain / max(printed.mean, 1e-9))
+    gain = printed.mean - mean if lower_is_better(metric) else mean - printed.mean
+    near = abs(gain) <= 2.0 * standard_error(number, printed, metric) + ROUNDING
+    return Mark("~" if near else "+" if gain > 0 else "-", gain / max(printed.mean, 1e-9))
+
+
+def standard_error(number: Number, printed: Published, metric: str) -> float:
+    """Return the standard error of the difference between our mean and the printed one.
+
+    A deviation that is not printed, or printed as .000, is taken to be ours, and ours, if there is one repeat, the
+    printed one; 0 without either.
+    """
+    ours = number.std(metric)
+    theirs = math.nan if printed.std is None or printed.std < ROUNDING else printed.std
+    ours, theirs = (theirs if math.isnan(ours) else ours), (ours if math.isnan(theirs) else theirs)
+    if math.isnan(ours):
+        return 0.0
+    return math.sqrt(ours**2 / len(number.outcomes) + theirs**2 / printed.repeats)
 
 
 @dataclass
 class Tally:
-    """Counts of printed cells, of our numbers to compare, and of those at least as good."""
+    """Counts of printed cells, of our numbers to compare, and of those better, equal and worse."""
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By column (paper, default, auto, best, variants): compared, good, near."""
+    """By column (paper, default, auto, best, variants): compared, better (+), equal (~), worse (-)."""
     doubted: int = 0
     """Printed cells that another figure contradicts."""
 
@@ -261,7 +274,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if best is not None:
                 numbers["best"] = best[2]
             by_name = next(m for m in table.methods if m.name == method)
-            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name) if table.variant(c)]
+            tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name) if table.counted(c)]
             if any(tried):
                 sign = 1 if lower_is_better(metric) else -1
                 numbers["variants"] = min((n for n in tried if n), key=lambda n: sign * n.mean(metric))
@@ -275,18 +288,18 @@ def tally(filled: Iterable[Filled]) -> Tally:
 
 @dataclass(frozen=True)
 class Gap:
-    """One of our as-paper numbers that is worse than the printed one."""
+    """One of our as-paper numbers that is far from the printed one."""
 
     table: Table
     printed: Published
     ours: float
     size: float
-    """How much worse it is."""
+    """How much worse it is, or better."""
     why: str
 
 
-def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
-    """Return the as-paper numbers with the largest gaps to print, without cells in doubt."""
+def largest_gaps(filled: Iterable[Filled], count: int = 10, *, better: bool = False) -> list[Gap]:
+    """Return the as-paper numbers furthest behind print, or with `better` furthest ahead of it."""
     found = []
     for one in filled:
         table = one.table
@@ -295,10 +308,10 @@ def largest_gaps(filled: Iterable[Filled], count: int = 10) -> list[Gap]:
         for (setting, data, method, metric), printed in one.printed.items():
             number = one.number(*_place(table, setting, data), method, "paper")
             ours = number.mean(metric)
-            if printed.mean is None or math.isnan(ours) or one.doubt(printed):
+            if printed.mean is None or math.isnan(ours) or metric == "seconds":
                 continue
-            size = ours - printed.mean if lower_is_better(metric) else printed.mean - ours
-            why = next((reason.why for reason in table.reasons if reason.covers(printed)), "")
+            size = printed.mean - ours if lower_is_better(metric) == better else ours - printed.mean
+            why = next((reason.why for reason in table.reasons if reason.covers(printed)), one.doubt(printed))
             found.append(Gap(table, printed, ours, size, why))
     return [gap for gap in sorted(found, key=lambda g: -g.size)[:count] if gap.size > 0]
 

@@ -36,6 +36,8 @@ class Published:
     std: float | None
     rows: int | None
     note: str = ""
+    repeats: int = 1
+    """Runs behind the printed mean, as its paper says."""
 
 
 def read_published(name: str, folder: Path | None = None) -> list[Published]:

@@ -58,6 +58,8 @@ class Data:
     """How the as-paper column converts string columns to numbers: codes, filecodes, or none."""
     positive: str = ""
     """The label of the printed F-measures, if it is not the data set's."""
+    scenarios: dict[str, str] = field(default_factory=dict)
+    """Scenario by setting, in place of the setting's; variants have their own."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,19 @@ class Variant:
     """``key=value,...`` set in the as-paper specification."""
     models: dict[str, str] = field(default_factory=dict)
     """Specification by method, in place of the as-paper one."""
+    by_data: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By method: specification by "data set" or "setting/data set"."""
+    data: tuple[str, ...] = ()
+    """Data sets to run; all if empty."""
+    repeats: int | None = None
+    """Most repeats, to limit the time of a full run."""
+    counted: bool = True
+    """Whether its numbers are compared with the printed ones; not if it is another method."""
+
+    def model(self, method: str, setting: str, data: str) -> str | None:
+        """Return the specification in place of the as-paper one; None to keep that."""
+        own = self.by_data.get(method, {})
+        return own.get(f"{setting}/{data}", own.get(data, self.models.get(method)))
 
     def applies(self, setting: Setting, method: Method) -> bool:
         """Return whether there is such a number."""
@@ -195,6 +210,11 @@ class Table:
         """Return the variant of a column; None for the usual ones."""
         return next((v for v in self.variants if v.name == column), None)
 
+    def counted(self, column: str) -> bool:
+        """Return whether a column is a variant whose numbers are compared with print."""
+        variant = self.variant(column)
+        return variant is not None and variant.counted
+
     def places(self) -> Iterator[tuple[Setting, Data]]:
         """Yield the settings with the paper's data sets."""
         printed = {(p.setting, p.data) for p in self.published}
@@ -236,9 +256,17 @@ class Table:
         gap = data.gap or method.gap or method.gaps.get(data.name, "")
         cells = {}
         variant = self.variant(column)
-        protocol = setting.scenario if variant is None else variant.scenarios.get(setting.name, setting.scenario)
+        protocol = data.scenarios.get(setting.name, setting.scenario)
+        replaced: tuple[str, ...] = ()
+        seeds = self.seeds(setting, data, repeats)
+        if variant is not None:
+            protocol = variant.scenarios.get(setting.name, protocol)
+            model = variant.model(method.name, setting.name, data.name)
+            replaced = () if model is None else (model,)
+            seeds = seeds[: variant.repeats]
+            if variant.data and data.name not in variant.data:
+                gap = gap or f"{variant.name} runs on {', '.join(variant.data)}"
         scenario = _filled("+".join(s for s in (data.before, protocol) if s), data)
-        replaced = () if variant is None or method.name not in variant.models else (variant.models[method.name],)
         for candidate in () if gap else replaced or method.candidates(column, setting.name, data.name):
             spec = candidate if variant is None else _with(candidate, variant.parameters)
             scale, overrides = self._treatment(method, data, column)
@@ -246,7 +274,7 @@ class Table:
                 Cell(
                     data.load + setting.variant, scenario, setting.shuffle, scale, _filled(spec, data), overrides, seed
                 )
-                for seed in self.seeds(setting, data, repeats)
+                for seed in seeds
             )
         return Slot(setting, data, method.name, column, cells, gap)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from itertools import product
@@ -45,7 +46,8 @@ def _method(raw: dict[str, Any]) -> Method:
 
 
 def _variant(raw: dict[str, Any]) -> Variant:
-    return Variant(**{**raw, "methods": tuple(raw.get("methods", ()))})
+    lists = {name: tuple(raw.get(name, ())) for name in ("methods", "data")}
+    return Variant(**{**raw, **lists})
 
 
 def _setting(raw: dict[str, Any]) -> Setting:
@@ -60,6 +62,7 @@ def table_from(name: str, raw: dict[str, Any], folder: Path | None = None) -> Ta
     """Make a table of the content of its TOML file; printed numbers are in the package, or in a folder."""
     raw = dict(raw)
     printed = tuple(read_published(raw.pop("published"), folder)) if "published" in raw else ()
+    printed = tuple(replace(cell, repeats=raw["repeats"]) for cell in printed)
     as_paper = ("paper", "grid", "grids", "by_data", "gap", "gaps")
     is_of_paper = bool(printed) or any(key in method for method in raw.get("method", ()) for key in as_paper)
     metrics = tuple(raw.pop("metrics", dict.fromkeys(p.metric for p in printed))) or ("cer",)

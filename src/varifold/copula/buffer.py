@@ -50,14 +50,18 @@ class BufferCopula:
         Rounds of truncated-normal moments in an E-step.
     tolerance, iterations
         EM stops if the correlation changes by at most `tolerance` (Frobenius norm), or after this many iterations.
-    gamma
-        Weight of the new moments in each M-step (eq. 9).
+    c, gamma_min
+        The weight of the new moments in the M-steps of fit k is max(gamma_min, c / (k + c)) (eq. 9).
 
     """
 
-    def __init__(self, levels: int, sweeps: int, tolerance: float, iterations: int, gamma: float) -> None:
+    def __init__(
+        self, levels: int, sweeps: int, tolerance: float, iterations: int, c: float, gamma_min: float
+    ) -> None:
         self.levels, self.sweeps = levels, sweeps
-        self.tolerance, self.iterations, self.gamma = tolerance, iterations, gamma
+        self.tolerance, self.iterations = tolerance, iterations
+        self.c, self.gamma_min = c, gamma_min
+        self.fits = 0
         self.index: dict[Any, int] = {}
         self.distinct: list[set[float]] = []
         self.sigma: Floats = np.zeros((0, 0))
@@ -135,12 +139,14 @@ class BufferCopula:
                 values[self.index[name]].append(value)
         self.values = [np.sort(np.array(held)) for held in values]
         places = [self.place(row) for row in rows]
+        gamma = max(self.gamma_min, self.c / (self.fits + self.c) if self.c > 0 else 0.0)
+        self.fits += 1
         for iteration in range(1, self.iterations + 1):
             before, moment = self.sigma, np.zeros_like(self.sigma)
             for place in places:
                 z, covariance = self.expect(place)
                 moment += (np.outer(z, z) + covariance) / len(places)
-            mixed = (1 - self.gamma) * before + self.gamma * moment
+            mixed = (1 - gamma) * before + gamma * moment
             scale = 1 / np.sqrt(np.maximum(np.diag(mixed), LEAST_VARIANCE))
             self.sigma = mixed * np.outer(scale, scale)
             if np.linalg.norm(self.sigma - before) <= self.tolerance:

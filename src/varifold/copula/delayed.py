@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from river import base as river_base
+from scipy.special import expit
 
 from varifold._engine.names.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
@@ -27,7 +28,7 @@ LARGEST = 1e150
 
 
 class DelayedOVFM(river_base.Classifier):
-    """Predict with the delay of OVFM's Algorithm 1, for comparison with the paper: two labels, numbers only.
+    """Predict with the delay of OVFM's Algorithm 1, for comparison with the paper: numbers only.
 
     In each round a row joins the buffer, EM fits the copula to the whole buffer until it converges, and the oldest row
     of the buffer is predicted, learned and removed. A prediction depends on the features of later rows, up to the size
@@ -40,19 +41,22 @@ class DelayedOVFM(river_base.Classifier):
     tolerance, iterations
         EM stops if the correlation changes by at most `tolerance` in Frobenius norm (ε of Algorithm 1), or after this
         many iterations.
-    gamma
-        Weight of the buffer's moments in an M-step (eq. 9), in (0, 1].
+    c, gamma_min
+        Weight of the buffer's moments in the M-steps of round k: max(gamma_min, c / (k + c)), the decaying step of
+        eq. 9. With c = 0 it is `gamma_min` in every round.
     levels, sweeps
         As in `OVFM`; the distinct values of a column count over the whole stream.
     horizon
         Rows T of the stream, for the paper's rate √(8 ln 2 / T) of the mix; None: √(8 ln 2 / t).
     radius
         Radius of the ℓ1 ball of eq. 12; None disables the projection.
+    keep
+        Share of the known features whose weights are kept after the projection, as in `OVFM`; None keeps all.
 
     Notes
     -----
     The classifiers use gradient descent on the logistic loss with step 1/√t, as in the text, without intercept or
-    scaling. `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``),
+    scaling. With more than two labels there is one pair of classifiers and one mix a label, one versus rest. `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``),
     predicts with the delay, and the last rows of a block with less look-ahead; `predict_one` predicts at once. A fit
     costs O(|B| d³) per iteration, in NumPy.
 
@@ -66,11 +70,13 @@ class DelayedOVFM(river_base.Classifier):
         "buffer": Integer(1, 100_000),
         "tolerance": Real(0),
         "iterations": Integer(1, 10_000),
-        "gamma": Real(0, 1, open_low=True),
+        "c": Real(0),
+        "gamma_min": Real(0, 1),
         "levels": Integer(1),
         "sweeps": Integer(1, 1000),
         "horizon": AnyOf(Integer(1), None),
         "radius": AnyOf(Real(0, open_low=True), None),
+        "keep": AnyOf(Real(0, 1, open_low=True), None),
     }
 
     def __init__(
@@ -78,32 +84,33 @@ class DelayedOVFM(river_base.Classifier):
         buffer: int = 50,
         tolerance: float = 0.01,
         iterations: int = 20,
-        gamma: float = 0.5,
+        c: float = 5.0,
+        gamma_min: float = 0.05,
         levels: int = 14,
         sweeps: int = 2,
         horizon: int | None = None,
         radius: float | None = None,
+        keep: float | None = None,
     ) -> None:
         self.buffer = buffer
         self.tolerance = tolerance
         self.iterations = iterations
-        self.gamma = gamma
+        self.c = c
+        self.gamma_min = gamma_min
         self.levels = levels
         self.sweeps = sweeps
         self.horizon = horizon
         self.radius = radius
+        self.keep = keep
         validate(type(self).__name__, self._constraints, self.__dict__)
+        if c == gamma_min == 0:
+            raise ParameterError("DelayedOVFM needs c > 0 or gamma_min > 0; with both 0 the correlation never moves")
         self.classes: list[Any] = []
-        self._copula = BufferCopula(levels, sweeps, tolerance, iterations, gamma)
+        self._copula = BufferCopula(levels, sweeps, tolerance, iterations, c, gamma_min)
         self._waiting: deque[tuple[dict[Any, float], Any]] = deque()
-        self._raw: Floats = np.zeros(0)
-        self._latent: Floats = np.zeros(0)
-        self._mix = Weights(2, "horizon" if horizon else "anytime", float(horizon or 0))
+        self._weights: Floats = np.zeros((0, 2, 0))  # label x (raw, latent) x feature
+        self._mixes: list[Weights] = []
         self._rounds = 0
-
-    @property
-    def _multiclass(self) -> bool:
-        return False
 
     # ------------------------------------------------------------------ one row
 
@@ -130,53 +137,66 @@ class DelayedOVFM(river_base.Classifier):
         return found
 
     def _label(self, y: Any) -> Any:
-        """Return the label as a plain object; reject a third label."""
-        y = plain_label(y)
-        known = dict.fromkeys([*self.classes, *(label for _, label in self._waiting)])
-        if y not in known and len(known) == 2:
-            raise DataError(f"DelayedOVFM supports two labels; {y!r} is a third one after {list(known)}")
-        return y
+        """Return the label as a plain object."""
+        return plain_label(y)
 
     def _join(self, x: dict[Any, float]) -> None:
         """Add the row's new columns."""
         self._copula.admit(x)
-        room = len(self._copula.index) - len(self._raw)
-        self._raw, self._latent = np.pad(self._raw, (0, room)), np.pad(self._latent, (0, room))
+        self._weights = np.pad(self._weights, ((0, 0), (0, 0), (0, len(self._copula.index) - self._weights.shape[2])))
 
-    def _views(self, x: dict[Any, float]) -> tuple[Floats, Floats]:
+    def _add_label(self, y: Any) -> None:
+        """Start the classifiers of a label: the second one's are the first one's, negated; others start at 0."""
+        start = -self._weights[:1] if len(self.classes) == 1 else np.zeros((1, 2, self._weights.shape[2]))
+        self._weights = np.concatenate([self._weights, start])
+        mix = Weights(2, "horizon" if self.horizon else "anytime", float(self.horizon or 0))
+        if len(self.classes) == 1:
+            mix.fill(self._mixes[0].dump())
+        self._mixes.append(mix)
+        self.classes.append(y)
+
+    def _views(self, x: dict[Any, float]) -> Floats:
         """Return the row with zeros for absent values, and its scores with absent ones regressed."""
-        values = np.zeros(len(self._raw))
+        values = np.zeros(self._weights.shape[2])
         for name, value in x.items():
             if name in self._copula.index:
                 values[self._copula.index[name]] = value
-        return values, self._copula.expect(self._copula.place(x))[0]
+        return np.stack([values, self._copula.expect(self._copula.place(x))[0]])
 
-    def _score(self, x: dict[Any, float]) -> float:
-        """Compute the mix of eq. 10."""
-        values, latent = self._views(x)
-        share = self._mix.weights()
-        return float(share[0] * (self._raw @ values) + share[1] * (self._latent @ latent))
+    def _scores(self, x: dict[Any, float]) -> Floats:
+        """Compute the mix of eq. 10 of every label."""
+        own = (self._weights * self._views(x)).sum(axis=2)
+        scores: Floats = (own * np.array([mix.weights() for mix in self._mixes])).sum(axis=1)
+        return scores
 
     def _learn(self, x: dict[Any, float], y: Any) -> None:
         """Update risks, mix and classifiers (lines 12 to 15 of Algorithm 1)."""
         if y not in self.classes:
-            self.classes.append(y)
-        sign = 1.0 if self.classes.index(y) else -1.0
+            self._add_label(y)
         self._rounds += 1
-        margins = []
-        for weights, view in zip((self._raw, self._latent), self._views(x), strict=True):
-            margins.append(sign * float(weights @ view))
-            weights += sign * view / math.sqrt(self._rounds) / (1.0 + math.exp(min(margins[-1], 700.0)))
-            total = float(np.abs(weights).sum())
-            if self.radius is not None and total > self.radius:
-                weights *= self.radius / total
-        self._mix.learn(np.logaddexp(0.0, -np.array(margins)))
+        views = self._views(x)
+        for label, mix, weights in zip(self.classes, self._mixes, self._weights, strict=True):
+            sign = 1.0 if label == y else -1.0
+            margins = sign * (weights * views).sum(axis=1)
+            weights += (sign / math.sqrt(self._rounds)) * expit(-margins)[:, None] * views
+            for each in weights:
+                self._sparsify(each)
+            mix.learn(np.logaddexp(0.0, -margins))
+
+    def _sparsify(self, weights: Floats) -> None:
+        """Scale the weights into the ball of eq. 12, then set all but the largest to zero."""
+        total = float(np.abs(weights).sum())
+        if self.radius is not None and total > self.radius:
+            weights *= self.radius / total
+        if self.keep is not None:
+            count = math.ceil(self.keep * len(weights) - 1e-9)
+            weights[np.argsort(-np.abs(weights), kind="stable")[count:]] = 0.0
 
     def _probabilities(self, x: dict[Any, float]) -> dict[Any, float]:
         if len(self.classes) < 2:
             return dict.fromkeys(self.classes, 1.0)
-        p = 1.0 / (1.0 + math.exp(-min(max(self._score(x), -700.0), 700.0)))
-        return dict(zip(self.classes, (1.0 - p, p), strict=True))
+        shares = expit(np.clip(self._scores(x), -700.0, 700.0))
+        return dict(zip(self.classes, (shares / shares.sum()).tolist(), strict=True))
 
     # ------------------------------------------------------------------ API
 

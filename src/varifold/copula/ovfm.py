@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, cast
 
 from varifold._engine.models.one_vs_rest import BinaryRule
@@ -38,8 +39,8 @@ class OVFM(CopulaParameters, VaryingClassifier):
         The k-th update of the correlation has step max(gamma_min, c / (k + c)).
     base
         Rule of the linear learners: ``"arow"`` (diagonal, regularised by `r`), ``"ftrladp"`` as in the authors' code
-        (with one step size per feature), or ``"sgd"`` as in the paper's text: steps of 1/√t on the logistic
-        loss in bits, log2(1 + e^-yf), which are steps of 1.44/√t on that in nats.
+        (with one step size per feature), or ``"sgd"`` as in the paper's text: gradient steps of 1/√t on the
+        cross-entropy. The text names no step size.
     r
         See `AROW`.
     decay, kappa, LP
@@ -70,7 +71,8 @@ class OVFM(CopulaParameters, VaryingClassifier):
     so far (Algorithm 1 predicts the oldest row of a buffer; see `varifold.copula.DelayedOVFM`). There is one EM step
     per mini-batch, with uncentred second moments and the interval variances of ordinal features; the variances of two
     ordinal features are computed separately, which biases their correlation. Scores are mid-ranks, never 0 or 1. The
-    paper's learners use gradient descent, its code uses FTRL-ADP; the default here is AROW, which has a lower error on
+    paper's learners use gradient descent and the projection of eq. 12 (`as_in_paper`; the radius, which the text does not
+    give, is 30 as in OLSF), its code uses FTRL-ADP without projection; the default here is AROW, which has a lower error on
     most streams of the paper's Table II (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence
     learner is ours: a present feature under the copula has the value one minus its recent rate of presence, an absent
     one minus that rate; of the other features only present ones count. If absence is informative (the informative
@@ -118,7 +120,8 @@ class OVFM(CopulaParameters, VaryingClassifier):
         "max_dense": Integer(1, 8192),
     }
     _paper: ClassVar[dict[str, Any]] = {
-        "base": "ftrladp",
+        "base": "sgd",
+        "radius": 30.0,
         "presence": False,
         "scale": "none",
         "fit_intercept": False,
@@ -162,7 +165,7 @@ class OVFM(CopulaParameters, VaryingClassifier):
         if self.base == "arow":
             return AROWRule(self.r)
         if self.base == "sgd":
-            return OGDRule(1.0)
+            return OGDRule(1.0 / math.log(2.0))  # the rule's loss is in bits
         return FTRLADPRule(0.0, 0.0, self.LP, self.decay, self.kappa, True)
 
     @property

@@ -46,6 +46,10 @@ class Curve(_Curve):
     """Mean log loss of the instances up to here for which the learner had probabilities; NaN before the first."""
     window_log_loss: Floats
     """Mean log loss within the window."""
+    square: Floats
+    """Mean of (1 - p)² so far, p the probability of the true label (the loss of OVFIV's figures)."""
+    hinge: Floats
+    """Mean of max(0, 1 - f) so far, f the log-odds of the true label: a margin learner's margin (CWFE's figures)."""
 
 
 @dataclass(frozen=True, kw_only=True)

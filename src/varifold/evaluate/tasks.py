@@ -30,11 +30,22 @@ class Scores(NamedTuple):
     errors: Any
     """Whether the label was wrong, or the absolute error."""
     losses: Floats
-    """Log loss or squared error; NaN where there is none."""
+    """Squared error, or of labels the columns of `label_losses`; NaN where there is none."""
     baseline: Any
     """The predictions of the majority class or of the running mean."""
     band: Floats | None = None
     """See `Windows.add`."""
+
+
+def label_losses(log_losses: Floats) -> Floats:
+    """Return three losses per instance, computed from the probability p of the true label: log, square and hinge.
+
+    The square loss is (1 - p)². The hinge loss is max(0, 1 - f) with the log-odds f = log(p / (1 - p)), which for a
+    learner whose probability is the logistic function of its margin is that margin.
+    """
+    with np.errstate(divide="ignore"):  # p = 1: the log-odds are infinite
+        odds = -log_losses - np.log(-np.expm1(-log_losses))
+    return np.column_stack([log_losses, np.square(np.expm1(-log_losses)), np.maximum(0.0, 1.0 - odds)])
 
 
 class Classification:
@@ -68,11 +79,11 @@ class Classification:
             [self.label_counts, np.zeros(labels - len(self.label_counts), dtype=np.int64)]
         )
         self.label_counts += np.bincount(codes[codes >= 0], minlength=labels)
-        return Scores(scored, predicted != codes, losses, majority)
+        return Scores(scored, predicted != codes, label_losses(losses), majority)
 
     def add_to_period(self, counts: LabelCounts, rows: Bools, block: Block, outputs: Outputs, scores: Scores) -> None:
         """Add some of the instances to a period."""
-        losses = scores.losses[rows]
+        losses = scores.losses[rows, 0]
         counts.add(block.codes[rows], outputs.predicted[rows], scores.baseline[rows], len(block.labels))
         counts.add_losses(losses[~np.isnan(losses)])
 
@@ -103,6 +114,7 @@ class Classification:
         by_label = confusion.sum(axis=1)
         scored = int(by_label.sum())
         errors, counted, losses, rated = windows.sums()
+        log_loss, square, hinge = losses.reshape(-1, 3).T
         facts: dict[str, Any] = {**self.tally.scores(code), **counts}
         return Result(
             **facts,
@@ -114,8 +126,10 @@ class Classification:
             curve=Curve(
                 cer=running_mean(errors, counted),
                 window_cer=share(errors, counted),
-                log_loss=running_mean(losses, rated),
-                window_log_loss=share(losses, rated),
+                log_loss=running_mean(log_loss, rated),
+                window_log_loss=share(log_loss, rated),
+                square=running_mean(square, rated),
+                hinge=running_mean(hinge, rated),
                 **windows.features(),
             ),
             periods=[] if periods is None else periods.results(Period.of, len(labels), code),

@@ -21,8 +21,8 @@ _FIRST_WIDTH = 8
 class Windows:
     """Consecutive windows of equal width, with sums over their instances and the features present in them.
 
-    A window has the sum of the errors (wrong labels or absolute errors) and of the losses (log losses or squared
-    errors). If the length is known there are `points` windows. Otherwise the width starts small and doubles whenever
+    A window has the sum of the errors (wrong labels or absolute errors) and of the losses (of labels, one column per
+    loss; squared errors). If the length is known there are `points` windows. Otherwise the width starts small and doubles whenever
     there are twice as many, so that memory stays bounded.
     """
 
@@ -35,7 +35,7 @@ class Windows:
         self.errors: list[float] = []
         self.scored: list[int] = []
         self.cells: list[int] = []
-        self.losses: list[float] = []
+        self.losses: list[Any] = []
         self.rated: list[int] = []
         self.present: list[Bits] = []
         self.bands: list[Floats] = []
@@ -53,7 +53,7 @@ class Windows:
         error, and the lower and upper bound relative to the prediction.
         """
         lo, n = 0, len(block)
-        rated = ~np.isnan(losses)
+        rated = ~np.isnan(losses if losses.ndim == 1 else losses[:, 0])
         while lo < n:
             hi = min(n, lo + self.remaining())
             counted, with_loss = scored[lo:hi], rated[lo:hi]
@@ -63,12 +63,12 @@ class Windows:
                 block[lo:hi],
                 errors[lo:hi][counted].sum().item(),
                 int(np.count_nonzero(counted)),
-                float(losses[lo:hi][with_loss].sum()),
+                losses[lo:hi][with_loss].sum(axis=0),
                 int(np.count_nonzero(with_loss)),
             )
             lo = hi
 
-    def _add(self, block: Block, *sums: float) -> None:
+    def _add(self, block: Block, *sums: Any) -> None:
         if len(self.columns) < block.vocabulary.size:
             self.columns = block.vocabulary.column_array()
         present = np.packbits(occurring(block, block.vocabulary.size))
@@ -80,7 +80,7 @@ class Windows:
             self.present.append(present)
         else:
             for part, value in zip(parts, values, strict=True):
-                part[-1] += value
+                part[-1] = part[-1] + value
             self.present[-1] = _either(self.present[-1], present)
         self.end += len(block)
         self.ends[-1] = self.end

@@ -35,7 +35,7 @@ cdef class ORF3VModel(Stumps):
 
     def __cinit__(self, int stumps, int candidates, int grace, int64_t r, double growth, double alpha,
                   int64_t window, double delta, str prune, str replace, str thresholds, double compression,
-                  double smoothing, str vote, bint tempered, uint64_t seed, int pairs=0):
+                  double smoothing, str vote, bint tempered, uint64_t seed, int pairs=0, str update="values"):
         self.stumps = stumps
         self.candidates = candidates
         self.grace = grace
@@ -49,6 +49,8 @@ cdef class ORF3VModel(Stumps):
         self.learns_temperature = tempered and not self.paper_vote
         self.quantiles = thresholds == "quantile"
         self.random_out = replace == "random"
+        self.worst_out = replace == "worst"
+        self.by_rounds = update == "rounds"
         self.rule.window = window
         self.rule.words = (window + 63) // 64
         self.rule.log_delta = log(delta)
@@ -206,6 +208,8 @@ cdef class ORF3VModel(Stumps):
             else:
                 self.learn_number(s, v.raw[i], y, w, t)
         self.prune(t)
+        if self.by_rounds and t % self.r == 0:
+            self.renew_all(t)
         if self.paired and judged:
             self.pairs.absorb(y, w)
             self.pairs.decide()
@@ -327,7 +331,7 @@ cdef class ORF3VModel(Stumps):
         """Return log P_i(y) / prior(y): the information of a forest's vote about the label beyond the class prior."""
         if not self.paper_vote:
             return row[1 + y]
-        return log(row[1 + y] * self.total / self.mass[y]) if row[1 + y] > 0.0 else 0.0
+        return log(row[1 + y] * self.total / self.mass[y]) if row[1 + y] > TIE else 0.0
 
     cdef void learn_factors(self, int y, double w) noexcept nogil:
         """Take one Newton step of the log loss in the factor on the evidence and in those on the pairs' votes."""

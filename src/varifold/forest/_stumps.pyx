@@ -82,6 +82,8 @@ cdef class Stumps(SavedFeatureStates):
         if state.forest == NULL:
             if state.numbers >= self.grace:
                 self.renew(u, t)
+        elif self.by_rounds:
+            return
         elif state.numbers - state.refreshed >= min(self.r, <int64_t> (self.growth * state.numbers)):
             self.renew(u, t)
 
@@ -101,6 +103,13 @@ cdef class Stumps(SavedFeatureStates):
             self.insert_edge(state, J - 1, self.best_edge(u, t))
         self.fill_rows(state)
         state.refreshed = state.numbers
+
+    cdef void renew_all(self, int64_t t) noexcept nogil:
+        """Update every forest that has seen values since its last update (lines 11 and 12 of Algorithm 1)."""
+        cdef Py_ssize_t u
+        for u in range(1, self.space.size):
+            if self.states[u].forest != NULL and self.states[u].numbers > self.states[u].refreshed:
+                self.renew(<int32_t> u, t)
 
     cdef void add_up(self, FeatureState* state) noexcept nogil:
         """Flush the feature's digests and sum the weights of their centroids."""
@@ -172,13 +181,15 @@ cdef class Stumps(SavedFeatureStates):
         state.serial += 1
 
     cdef void drop_edge(self, int32_t u, int64_t t) noexcept nogil:
-        """Remove the oldest stump, or a random one."""
+        """Remove the oldest stump, a random one, or the one with the highest impurity."""
         cdef FeatureState* state = &self.states[u]
         cdef double* edges = state.forest
         cdef double* serial = edges + self.stumps
         cdef int j, out = 0
         if self.random_out:
             out = <int> (chance(self.seed, t, u, -1) * self.stumps)
+        elif self.worst_out:
+            out = self.worst(state)
         else:
             for j in range(1, self.stumps):
                 if serial[j] < serial[out]:
@@ -186,11 +197,26 @@ cdef class Stumps(SavedFeatureStates):
         memmove(edges + out, edges + out + 1, (self.stumps - 1 - out) * sizeof(double))
         memmove(serial + out, serial + out + 1, (self.stumps - 1 - out) * sizeof(double))
 
+    cdef int worst(self, FeatureState* state) noexcept nogil:
+        """Return the stump with the highest impurity (eq. 2); of equal ones the oldest."""
+        cdef double* serial = state.forest + self.stumps
+        cdef int j, out = 0
+        cdef double found, highest = -1.0
+        for j in range(self.stumps):
+            found = self.impurity(state, state.forest[j])
+            if found > highest + TIE or (found > highest - TIE and serial[j] < serial[out]):
+                highest = found
+                out = j
+        return out
+
     cdef void fill_rows(self, FeatureState* state) noexcept nogil:
-        """Compute the side distributions of every stump (eq. 6), then their mean between adjacent edges."""
+        """Compute the side distributions of every stump (eq. 6), then their mean between adjacent edges.
+
+        An empty side has the class prior.
+        """
         cdef int c, j, J = self.stumps, k = self.classes
         cdef double* row = state.forest + 2 * J
-        cdef double a = self.smoothing, all = 0.0, below, b, prior
+        cdef double a = self.smoothing, all = 0.0, above, below, b, prior, share_above, share_below
         memset(self.mix, 0, k * sizeof(double))
         for c in range(k):
             all += state.digest[c].total
@@ -200,14 +226,16 @@ cdef class Stumps(SavedFeatureStates):
                 b = digest_below(&state.digest[c], self.sums + c * self.sums_room, state.forest[j])
                 self.below[j * k + c] = b
                 below += b
+            above = max(all - below, 0.0)
             for c in range(k):
                 prior = self.mass[c] / self.total
                 b = self.below[j * k + c]
-                self.mix[c] += (b + a * prior) / (below + a) / J
-                self.below[j * k + c] = (
-                    (max(state.digest[c].total - b, 0.0) + a * prior) / (max(all - below, 0.0) + a)
-                    - (b + a * prior) / (below + a)
-                ) / J
+                share_below = (b + a * prior) / (below + a) if below + a > 0.0 else prior
+                share_above = prior
+                if above + a > 0.0:
+                    share_above = (max(state.digest[c].total - b, 0.0) + a * prior) / (above + a)
+                self.mix[c] += share_below / J
+                self.below[j * k + c] = (share_above - share_below) / J
         for j in range(J + 1):
             self.fill_row(row, self.mix)
             row += 1 + self.wide

@@ -49,6 +49,9 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
         recomputes the others from the sketches.
     growth
         A new forest is updated sooner: whenever its sketches have grown by this share.
+    update
+        ``"values"``: each forest by `r` and `growth`, as it receives values. ``"rounds"``: all forests together
+        whenever t mod r = 0 (Algorithm 1); `growth` is then without effect, and a round costs O(known).
     alpha
         Rate α of the weights (eq. 8), which track twice the accuracy of a forest's own votes, and of the importances.
     window
@@ -59,7 +62,8 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
         ``"hoeffding"`` (the paper's bound), ``"gap"`` (an absence too long for the feature's availability),
         ``"hoeffding+gap"`` or ``"none"``.
     replace
-        Which stump an update replaces: the ``"oldest"`` or a ``"random"`` one.
+        Which stump an update replaces: the ``"oldest"``, a ``"random"`` one, or the ``"worst"``, whose split has the
+        highest impurity in the current sketches.
     thresholds
         Draw thresholds uniformly from the range of the values (``"uniform"``) or from the values (``"quantile"``).
     vote
@@ -68,7 +72,7 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
         Whether to learn the factor b of ``vote="prior"``, so that redundant features do not make the vote
         overconfident; otherwise b = 1.
     smoothing
-        Weight, in observations, of the class prior on either side of a stump.
+        Weight, in observations, of the class prior on either side of a stump; with 0 only an empty side has the prior.
     compression
         Compression of the t-digests: roughly the number of centroids per feature and label.
     pairs
@@ -87,7 +91,7 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
     and older than the window, if its share of all its rounds exceeds its share of the window by more than
     ε = √(ln(1/δ) / 2n). This can never happen if the availability is below ε, so an absence of g >= n rounds with
     (1 - Ω)^g < δ prunes the feature too; Ω is its availability when last seen, with n rounds of absence added. Eq. 8: ŷ
-    is the forest's own vote. The interval r counts the values of the feature, not rounds. A string column is one
+    is the forest's own vote. The interval r counts the values of the feature, not rounds (``update="rounds"`` does). A string column is one
     forest: a single stump with one branch per level, with counts instead of sketches; it is present if any of its
     levels is. Values are used unscaled, and there is no intercept: the class prior is reported as ``"(intercept)"``.
     The paper gives no parameters; the defaults are ours.
@@ -139,16 +143,23 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
         "window": Integer(2, 1_000_000),
         "delta": Real(1e-300, 0.5),
         "prune": OneOf("hoeffding+gap", "hoeffding", "gap", "none"),
-        "replace": OneOf("oldest", "random"),
+        "replace": OneOf("oldest", "random", "worst"),
+        "update": OneOf("values", "rounds"),
         "thresholds": OneOf("uniform", "quantile"),
         "vote": OneOf("prior", "paper"),
         "temper": Boolean(),
-        "smoothing": Real(0, open_low=True),
+        "smoothing": Real(0),
         "compression": Real(10, 10_000),
         "pairs": Integer(0, 1000),
         "seed": Integer(0, 2**63 - 1),
     }
-    _paper: ClassVar[dict[str, Any]] = {"vote": "paper", "prune": "hoeffding", "temper": False}
+    _paper: ClassVar[dict[str, Any]] = {
+        "vote": "paper",
+        "prune": "hoeffding",
+        "temper": False,
+        "smoothing": 0.0,
+        "update": "rounds",
+    }
     _cost = "O(present log known)"
     _native_multiclass = True
     _uses_absence = True
@@ -170,6 +181,7 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
     compression: float = 100.0
     pairs: int = 0
     seed: int = 0
+    update: str = "values"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,6 +214,7 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
             tempered=self.temper,
             seed=self.seed,
             pairs=self.pairs,
+            update=self.update,
         )
 
     @property

@@ -132,10 +132,15 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
                 cells.append(shown_printed(printed, filled.doubt(printed) if printed else ""))
             for column in table.columns(setting, method):
                 number = filled.number(setting, data, method.name, column)
-                shown = shown_number(number, printed, metric, not table.stand_in)
+                shown = shown_number(number, printed, metric, not table.stand_in and _compared(table, column))
                 cells.append(_tested(shown, filled, setting, data, methods, method, column, metric))
         rows.append((data.name, cells + _beside(filled, setting, data, methods, metric)))
     return Grid(spans, header, rows, _rank_rows(filled, setting, methods, metric, len(table.also) + 2))
+
+
+def _compared(table: Table, column: str) -> bool:
+    """Return whether a column is compared with print: not another method's."""
+    return table.variant(column) is None or table.counted(column)
 
 
 def _beside(filled: Filled, setting: Setting, data: Data, methods: list[Method], metric: str) -> list[Shown]:
@@ -349,19 +354,19 @@ def _rated(number: Number, metric: str) -> float:
     return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
 
 
-def gap_grid(filled: list[Filled]) -> Grid | None:
-    """Make a grid of the as-paper numbers with the largest gaps to print, with the reason if known."""
+def gap_grid(filled: list[Filled], *, better: bool = False) -> Grid | None:
+    """Make a grid of the as-paper numbers furthest behind print, or ahead of it, with the reason if known."""
     rows = []
-    for gap in largest_gaps(filled):
+    for gap in largest_gaps(filled, better=better):
         p = gap.printed
         where = ", ".join(text for text in (gap.table.title, p.setting, p.data, p.method, METRIC[p.metric]) if text)
         cells = [short(p.mean or 0.0), short(gap.ours), short(gap.size), gap.why or "not known"]
         rows.append((where, [Shown(text) for text in cells]))
-    return Grid([("", 4)], ["printed", "as paper", "behind", "reason"], rows) if rows else None
+    return Grid([("", 4)], ["printed", "as paper", "ahead" if better else "behind", "reason"], rows) if rows else None
 
 
 def summary_grid(filled: list[Filled]) -> Grid | None:
-    """Count, per paper, the printed cells and those where ours is at least as good; None if none can be compared."""
+    """Count, per paper, printed cells and those where ours is better / equal / worse; None if none can be compared."""
     by_paper: dict[str, list[Filled]] = {}
     for one in filled:
         by_paper.setdefault(one.table.paper, []).append(one)
@@ -376,12 +381,7 @@ def summary_grid(filled: list[Filled]) -> Grid | None:
         cells = [Shown(f"{counted.printed}")]
         for kind in kinds:
             counts = counted.counts[kind]
-            share = counts["+"] / counts["compared"] if counts["compared"] else math.nan
-            text = f"{counts['+']} of {counts['compared']}" if counts["compared"] else "–"
-            cells += [
-                Shown(text, tone="better" if share >= 0.5 else ""),
-                Shown(f"{counts['~']}" if counts["compared"] else "–", tone="quiet"),
-            ]
+            text = " / ".join(f"{counts[sign]}" for sign in ("+", "~", "-")) if counts["compared"] else "–"
+            cells.append(Shown(text, tone="better" if counts["+"] > counts["-"] else ""))
         rows.append((paper, cells))
-    spans = [("", 1), *((name, 2) for name in kinds.values())]
-    return Grid(spans, ["printed cells", *["at least as good", "≈"] * len(kinds)], rows) if rows else None
+    return Grid([("", 1 + len(kinds))], ["printed cells", *kinds.values()], rows) if rows else None

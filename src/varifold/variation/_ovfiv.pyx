@@ -41,6 +41,7 @@ cdef class OVFIVModel(Model):
     cdef readonly bint only_variation  # the variation learner alone predicts; the base learner only counts classes
     cdef readonly bint mix_scores      # mix and evaluate scores instead of probabilities
     cdef Experts experts             # its losses are stored in `mixing`
+    cdef double prior                # weight of the base learner before any loss
     cdef double* mixing              # [3]: rounds and losses of the experts
     cdef double* counts              # [class]: weight learned
     cdef double* base_score          # scratch [class], as are the next three
@@ -55,11 +56,12 @@ cdef class OVFIVModel(Model):
     cdef uint8_t* known_is_new       # all zero
 
     def __cinit__(self, Model base not None, str rate, double eta, double L1, double alpha, double beta, double L2,
-                  str encode, bint bias=True, bint only_variation=False, bint mix_scores=False):
+                  str encode, bint bias=True, bint only_variation=False, bint mix_scores=False, double prior=0.5):
         self.base = base
         self.hold("base.", base)
         self.only_variation = only_variation
         self.mix_scores = mix_scores
+        self.prior = prior
         self.variation = VariationLearner(L1, alpha, beta, L2, encode, bias)
         self.wants_columns = True
         self.sees_empty = True
@@ -161,8 +163,19 @@ cdef class OVFIVModel(Model):
         self.predict_variation()
         if self.only_variation:
             return 0.0
-        experts_weights(&self.experts, weights)
+        self.shares(weights)
         return weights[VALUES]
+
+    cdef void shares(self, double* weights) noexcept nogil:
+        """Compute the weights of both learners: prior times exp(-eta loss), normalised (eq. 8)."""
+        cdef double total
+        experts_weights(&self.experts, weights)
+        if self.prior != 0.5:
+            weights[VALUES] *= self.prior
+            weights[VARIATION] *= 1.0 - self.prior
+            total = weights[VALUES] + weights[VARIATION]
+            weights[VALUES] /= total
+            weights[VARIATION] /= total
 
     cdef double own(self, int c) noexcept nogil:
         """Return the variation learner's score of a class; two labels share one problem, a single label has score 0."""
@@ -262,7 +275,7 @@ cdef class OVFIVModel(Model):
             self.predict_base(v)
         self.variation.collect(v)
         self.predict_variation()
-        experts_weights(&self.experts, weights)
+        self.shares(weights)
         share = 0.0 if self.only_variation else weights[VALUES]
         for c in range(self.classes):
             scores[c] = self.mixed(c, share)
@@ -362,7 +375,7 @@ cdef class OVFIVModel(Model):
         cdef double[::1] out = np.zeros(2)
         if self.only_variation:
             return 0.0, 1.0
-        experts_weights(&self.experts, &out[0])
+        self.shares(&out[0])
         return float(out[0]), float(out[1])
 
     def nonzero(self):

@@ -60,6 +60,8 @@ class OVFIV(VaryingClassifier):
         ``"probability"`` mixes probabilities, judged by their square error; ``"score"`` the two scores as they come,
         judged by (f - y)² with y = ±1: eq. 7 and 8 to the letter. A base whose scores grow beyond ±1 is then punished
         for being sure.
+    prior
+        Weight α of the base learner before any loss is known, between 0 and 1; 1/2 is no preference.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
     max_features, evict, objective, costs, coverages
@@ -112,6 +114,7 @@ class OVFIV(VaryingClassifier):
         "encode": OneOf("auto", "absence", "presence"),
         "bias": Boolean(),
         "mix": OneOf("probability", "score"),
+        "prior": Real(1e-6, 1 - 1e-6),
         "scale": AnyOf(OneOf("standard", "robust", "minmax", "none"), None),
         "fit_intercept": AnyOf(Boolean(), None),
         "clip": AnyOf(Real(0, open_low=True), None),
@@ -134,6 +137,7 @@ class OVFIV(VaryingClassifier):
     encode: str = "auto"
     bias: bool = True
     mix: str = "probability"
+    prior: float = 0.5
     _: KW_ONLY
     scale: str | None = None  # type: ignore[assignment]  # None: as the base learner
     fit_intercept: bool | None = None  # type: ignore[assignment]
@@ -143,7 +147,7 @@ class OVFIV(VaryingClassifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
         yield {"base": "arow:r=1", "encode": "presence", "eta": 0.05}
-        yield {"bias": False}
+        yield {"bias": False, "prior": 0.9}
         yield {"mix": "score", "base": "pa", "encode": "absence"}
         yield {"eta": "optimal", "horizon": 500, "encode": "absence", "lam": 0.0}
 
@@ -195,6 +199,7 @@ class OVFIV(VaryingClassifier):
             self.encode,
             self.bias,
             mix_scores=self.mix == "score",
+            prior=self.prior,
         )
 
     def _mixture(self) -> OVFIVModel:

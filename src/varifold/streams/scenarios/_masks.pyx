@@ -108,29 +108,40 @@ cdef class Bernoulli(Mask):
 
 @cython.final
 cdef class Exact(Mask):
-    """Hide `hidden` of the `width` columns of each row, drawn without replacement."""
+    """Hide `hidden` of the `width` columns of each row, drawn without replacement; with `up_to`, at most so many.
+
+    Then the number of a row is drawn, too: 0, 1, ..., `hidden` are equally likely.
+    """
 
     cdef Bernoulli rough
     cdef Py_ssize_t width, hidden
+    cdef bint up_to
     cdef bint repeated              # whether a row may have several cells of a column
     cdef int64_t[::1] decided       # last row in which the column was decided
     cdef uint8_t[::1] stays         # whether it is shown in that row
 
-    def __cinit__(self, Py_ssize_t width, Py_ssize_t hidden, Py_ssize_t rows, uint64_t seed, bint repeated):
+    def __cinit__(self, Py_ssize_t width, Py_ssize_t hidden, Py_ssize_t rows, uint64_t seed, bint repeated,
+                  bint up_to=False):
         # a probability of few bits needs few random words; words() corrects the count column by column
         share = np.full((1, width), round(32 * (1 - hidden / max(width, 1))) / 32)
         self.rough = Bernoulli(share, np.zeros(rows, dtype=np.int32), seed)
-        self.width, self.hidden, self.seed, self.repeated = width, hidden, seed, repeated
+        self.width, self.hidden, self.seed, self.repeated, self.up_to = width, hidden, seed, repeated, up_to
         if repeated:
             self.decided = np.full(width, -1, dtype=np.int64)
             self.stays = np.zeros(width, dtype=np.uint8)
+
+    cdef inline Py_ssize_t hidden_in(self, uint64_t key) noexcept nogil:
+        """Return how many columns of a row to hide."""
+        if not self.up_to:
+            return self.hidden
+        return <Py_ssize_t> high_product(word_at(key, 1ULL << 42), <uint64_t> (self.hidden + 1))
 
     cdef void words(self, Py_ssize_t i, int64_t row, Py_ssize_t count, uint64_t* out) noexcept nogil:
         # Draw columns independently, then add or remove random ones until the count is right. Given its size, such
         # a set is uniform, and each correction keeps it uniform.
         cdef Py_ssize_t all_words = (self.width + 63) // 64, w
-        cdef Py_ssize_t over = self.hidden - self.width
         cdef uint64_t key = row_key(self.seed, row), number = 1ULL << 41, hit, column
+        cdef Py_ssize_t over = self.hidden_in(key) - self.width
         self.rough.words(i, row, all_words, out)
         for w in range(all_words):
             over += popcount(out[w])
@@ -147,7 +158,7 @@ cdef class Exact(Mask):
     ) noexcept nogil:
         # Visit only the columns that the row has; hide each with its probability given the previous decisions.
         cdef uint64_t start = draws_from(row_key(self.seed, row), shift)
-        cdef uint64_t left = <uint64_t> self.hidden << BITS, unvisited = self.width
+        cdef uint64_t left = <uint64_t> self.hidden_in(row_key(self.seed, row)) << BITS, unvisited = self.width
         cdef Py_ssize_t k, shown = 0
         cdef bint stays
         if self.repeated:
@@ -164,7 +175,8 @@ cdef class Exact(Mask):
         self, int64_t row, const int32_t* id, int32_t shift, Py_ssize_t n, int32_t* kept
     ) noexcept nogil:
         """Do the same as `cells` if a row may have several cells of a column, which share one decision."""
-        cdef uint64_t key = row_key(self.seed, row), left = self.hidden, unvisited = self.width
+        cdef uint64_t key = row_key(self.seed, row), unvisited = self.width
+        cdef uint64_t left = <uint64_t> self.hidden_in(key)
         cdef Py_ssize_t k, shown = 0
         cdef int32_t place
         for k in range(n):

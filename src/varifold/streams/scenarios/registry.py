@@ -39,10 +39,11 @@ def _table() -> dict[str, Scenario]:
         lifetimes.outage,
         lifetimes.rotating,
         lifetimes.bursts,
+        reshaping.absences,
         delay,
     ]
     needs = {"none": "rows", "delay": "rows", "uninformative": "rows", "vfs": "mode", "capricious": "mode"}
-    needs |= {"evolvable": "values"}
+    needs |= {"evolvable": "values", "absences": "values"}
     found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
     found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]
     return {scenario.name: scenario for scenario in found}

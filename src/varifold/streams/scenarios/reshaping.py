@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import Vocabulary
 from varifold.errors import DataError, ParameterError
+from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.segment import Segment
 
-__all__ = ["balanced", "mixed"]
+__all__ = ["absences", "balanced", "mixed"]
 
 
 def balanced(segment: Segment, seed: int = 0) -> Segment:
@@ -36,8 +39,9 @@ def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
     """Convert numbers to Boolean, continuous and ordinal columns, a third each.
 
     As in OVFM's released data: continuous is scaled to [0, 1], Boolean is 1 above the middle of the range, ordinal is
-    one of 5 bins of equal width (0 to 4), all over the whole set. (The paper's text has the median for Boolean and the
-    mean for ordinal, which could not give five values.) `order` gives the blocks of columns as letters: ``bco``, or
+    one of 5 bins of equal width (0 to 4), all over the whole set. ``bins=text`` is the paper's text: Boolean is 1 above
+    the median (from the median on, if nothing is above it), ordinal 1 above the mean, so that it has two values, too.
+    `order` gives the blocks of columns as letters: ``bco``, or
     ``cbo`` for wdbc; ``none`` leaves a set as it is, as the authors do with sets that are mixed by nature. A registered
     set knows its own; any other is ``bco``. ``bins=quantile`` cuts Boolean and ordinal at quantiles instead.
     """
@@ -46,8 +50,8 @@ def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
         return segment
     if sorted(order) != ["b", "c", "o"]:
         raise ParameterError(f"order must be the letters b, c and o in some order, or none. Got {order!r} instead.")
-    if bins not in ("equal", "quantile"):
-        raise ParameterError(f"bins must be equal or quantile. Got {bins!r} instead.")
+    if bins not in ("equal", "quantile", "text"):
+        raise ParameterError(f"bins must be equal, quantile or text. Got {bins!r} instead.")
     block = segment.block
     columns = segment.columns
     values = block.values.copy()
@@ -59,11 +63,45 @@ def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
     return replace(segment, block=block.with_values(values))
 
 
+def absences(segment: Segment) -> Segment:
+    """Add a column ``NAME (absent)`` for every column: 1 where it is absent and was present before.
+
+    The baseline that OVFIV argues against: values and absences concatenated, for one learner
+    (``informative+absences``). A column that has not been seen yet has no indicator.
+    """
+    segment = segment.reordered()
+    block, columns = segment.block, Columns(segment.block)
+    n, ids = len(block), np.unique(block.indices).tolist()
+    shown = np.zeros((n, columns.width), dtype=bool)
+    shown[columns.row_of_cell, columns.of_cell] = True
+    absent = np.logical_or.accumulate(shown, axis=0) & ~shown
+    vocabulary = Vocabulary()
+    new_id = np.zeros(block.vocabulary.size, dtype=block.indices.dtype)
+    for i in ids:
+        if block.vocabulary.is_indicator(i):
+            new_id[i] = vocabulary.add_level(*block.vocabulary.level_of(i))
+        else:
+            new_id[i] = vocabulary.add(block.vocabulary.name_of(i))
+    added = np.array([vocabulary.add(f"{name} (absent)") for name in columns.names], dtype=block.indices.dtype)
+    rows, places = np.nonzero(absent)
+    row_of = np.concatenate([columns.row_of_cell, rows])
+    order = np.argsort(row_of, kind="stable")
+    indices = np.concatenate([new_id[block.indices], added[places]])[order]
+    values = np.concatenate([block.values, np.ones(len(rows))])[order]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=n))])
+    made = Block(vocabulary, indptr, indices, values, block.codes, block.labels, block.weights, block.targets)
+    return segment.with_block(made)
+
+
 def _converted(values: np.ndarray[Any, Any], kind: str, bins: str) -> np.ndarray[Any, Any]:
     low, high = values.min(), values.max()
     unit: np.ndarray[Any, Any] = (values - low) / (high - low) if high > low else np.zeros_like(values)
     if kind == "c":
         return unit
+    if bins == "text":
+        bound = np.median(unit) if kind == "b" else unit.mean()
+        above: np.ndarray[Any, Any] = unit > bound if (unit > bound).any() else unit >= bound
+        return above.astype(np.float64)
     parts = 2 if kind == "b" else 5
     cuts = np.arange(1, parts) / parts
     edges: np.ndarray[Any, Any] = cuts if bins == "equal" else np.quantile(unit, cuts)
