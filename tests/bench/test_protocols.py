@@ -113,6 +113,9 @@ def test_three_methods_of_a_base_are_compared_among_themselves():
     one = fill(table, outcomes("ovfiv-2", lambda c: worst.get(c.model.partition(":")[0], 0.2)))
     lines = group_sentences(one, table.settings[0], "base Naive", "cer")
     assert [line.partition(":")[0] for line in lines] == ["printed", "as paper", "defaults", "first half, flipped"]
+    assert "Nemenyi p of Naive / ensemble OVFIV-ca against Naive / variation-classifier" in lines[1]
+    assert "Naive / feature-classifier 0.0099." in lines[1]
+    assert "is significantly better in 34 of 34 paired t-tests and worse in 0." in lines[1]
     assert "3 entries over 17 data sets: Friedman χ² = 34.00" in lines[1]
     assert "ensemble OVFIV-ca 1.00" in lines[1]
     assert group_sentences(fill(find_table("olvf-5"), {}), find_table("olvf-5").settings[0], "", "cer") == []
@@ -163,7 +166,12 @@ def test_the_numbers_furthest_behind_print_are_listed_with_their_reason():
     assert [g.printed.data for g in gaps] == ["german"] * 3 + ["wbc"] * 3
     assert [g.why for g in gaps[2:4]] == ["no intercept in the paper", ""]
     assert gaps[0].size == pytest.approx(0.9 - 0.3334, abs=1e-3)
+    ahead = largest_gaps([one], better=True)
+    assert len(ahead) == 10
+    assert ahead[0].printed.data == "wpbc", "the largest printed error among those that ours has as 0"
+    assert ahead[0].size == pytest.approx(ahead[0].printed.mean)
     text = markdown([one])
+    assert "## The as-paper numbers furthest ahead of print" in text
     assert (
         "| OLVF, Table 2, VFS removing ratio 0.25, german, OLVF, error rate | .333 | .900 | .567 | no intercept" in text
     )

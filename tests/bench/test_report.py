@@ -60,22 +60,28 @@ def all_filled():
     return [fill(table, outcomes(name), repeats=2) for name, table in tables().items()]
 
 
-def test_marks_at_the_precision_of_print():
+def test_means_are_equal_within_two_standard_errors():
     table = fill(find_table("olvf-2"), outcomes("olvf-2", lambda c: 0.30 + 0.01 * c.seed))
     setting, data = next(table.table.places())
     number = table.number(setting, data, "OLVF", "default")
     assert number.mean("cer") == pytest.approx(0.305)
 
-    def sign(mean: float, std: float | None = None, metric: str = "cer") -> str:
-        found = mark(number, Published("", "", "", metric, mean, std, 1), metric)
+    def sign(mean: float, std: float | None = None, metric: str = "cer", repeats: int = 18) -> str:
+        found = mark(number, Published("", "", "", metric, mean, std, 1, repeats=repeats), metric)
         assert found is not None
         return found.sign
 
-    assert sign(0.3052) == sign(0.3048) == "+"
-    assert sign(0.303) == "~", "within the deviation of our repeats, .007"
-    assert sign(0.29) == "-"
-    assert sign(0.29, 0.02) == "~"
-    assert sign(0.69, metric="accuracy") == "+"
+    spread = number.std("cer")
+    assert (round(spread, 5), len(number.outcomes)) == (0.00707, 2)
+    # two standard errors: 2 sqrt(s^2 / 2 + s^2 / 18) = .01054, s the deviation of ours where none is printed
+    assert sign(0.305 + 0.0109) == sign(0.305 - 0.0109) == "~", "and the rounding of print, .0005"
+    assert sign(0.305 + 0.0111) == "+"
+    assert sign(0.305 - 0.0111) == "-"
+    assert sign(0.305 - 0.0111, 0.0) == "-", "a printed deviation of .000 is not one"
+    assert sign(0.29, 0.03) == "~"
+    assert sign(0.29, 0.03, repeats=1000) == "-"
+    assert sign(0.69, metric="accuracy") == "~"
+    assert sign(0.67, metric="accuracy") == "+"
     assert sign(0.75, metric="accuracy") == "-"
 
 

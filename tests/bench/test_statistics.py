@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from varifold.bench.statistics import average_ranks, critical_difference, paired_t, rank, win_tie_loss
+from varifold.bench.statistics import (
+    Ranking,
+    average_ranks,
+    critical_difference,
+    paired_t,
+    rank,
+    stretch_t,
+    win_tie_loss,
+)
 from varifold.errors import DataError
 
 
@@ -71,3 +79,29 @@ def test_wins_ties_losses():
     assert win_tie_loss(low, high) == (1, 1, 1)
     assert win_tie_loss([np.full(5, 0.2)], [np.full(5, 0.3)]) == (1, 0, 0)
     assert win_tie_loss([np.full(5, 0.2)], [np.full(5, 0.2)]) == (0, 1, 0)
+
+
+def test_nemenyi_p_values():
+    """Of the printed ranks of OVFIV's Table 3: .36 is printed for base Naive."""
+    ranked = Ranking(("variation", "feature", "ensemble"), (3.0, 1.265, 1.735), 17, 0.0, 0.0, 0.0)
+    assert ranked.nemenyi("ensemble", "feature") == pytest.approx(0.36, abs=0.005)
+    assert ranked.nemenyi("feature", "ensemble") == ranked.nemenyi("ensemble", "feature")
+    assert ranked.nemenyi("feature", "feature") == pytest.approx(1.0)
+    edge = Ranking(("a", "b", "c"), (1.0, 1.0 + critical_difference(3, 17), 3.0), 17, 0.0, 0.0, 0.0)
+    assert edge.nemenyi("a", "b") == pytest.approx(0.05, abs=1e-6)
+
+
+def test_a_single_stream_is_tested_by_its_stretches():
+    rng = np.random.default_rng(0)
+    ends = np.arange(1.0, 61.0) * 20
+    wrong = rng.random((2, 1200)) < np.array([[0.2], [0.35]])
+    a, b = (np.cumsum(w)[19::20] / ends for w in wrong)
+    expected = stats.ttest_rel(*(w.reshape(60, 20).mean(axis=1) for w in wrong)).pvalue
+    assert stretch_t(a, b, ends) == pytest.approx(expected)
+    assert expected < 0.001
+    assert np.isnan(stretch_t(a, a, ends))
+    last_short = np.append(ends[:-1], ends[-1] - 5)
+    assert 0 < stretch_t(a, b, last_short) < 0.01
+    late = a.copy()
+    late[:3] = np.nan
+    assert 0 < stretch_t(late, b, ends) < 0.01

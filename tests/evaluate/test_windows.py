@@ -6,6 +6,7 @@ import pytest
 import varifold
 from varifold.errors import ParameterError
 from varifold.evaluate import prequential
+from varifold.evaluate.tasks import label_losses
 
 
 def growing(n):
@@ -55,8 +56,21 @@ def test_curve_of_the_log_loss_is_the_running_mean():
     starts = [0, *curve.at[:-1]]
     windows = [np.nanmean(losses[lo:hi]) for lo, hi in zip(starts, curve.at, strict=True)]
     np.testing.assert_allclose(curve.window_log_loss, windows)
+    p = np.exp(-np.array(losses))
+    odds = np.log(p / (1 - p))
+    for found, expected in ((curve.square, (1 - p) ** 2), (curve.hinge, np.maximum(0, 1 - odds))):
+        np.testing.assert_allclose(found, [np.nanmean(expected[:end]) for end in curve.at], rtol=1e-9)
     merged = prequential(varifold.OLVF(), iter(pairs), curve_points=5).curve
     np.testing.assert_allclose(merged.log_loss, [np.nanmean(losses[:end]) for end in merged.at])
+    np.testing.assert_allclose(merged.square, [np.nanmean((1 - p[:end]) ** 2) for end in merged.at])
+
+
+def test_a_certain_label_has_no_hinge_loss():
+    losses = label_losses(np.array([0.0, np.log(2.0), 1e-9, np.nan]))
+    assert losses[0].tolist() == [0.0, 0.0, 0.0]
+    assert losses[1] == pytest.approx([np.log(2.0), 0.25, 1.0])
+    assert losses[2, 2] == 0.0
+    assert np.isnan(losses[3]).all()
 
 
 def test_unknown_length_merges_windows_but_counts_the_same():

@@ -48,7 +48,14 @@ SETTINGS = {
     "pairs": {"pairs": 3},
     "fixed pairs": {"pairs": 2, "temper": False, "window": 40, "delta": 0.01, "alpha": 0.05},
     "kept": {"window": 30, "delta": 0.1, "prune": "none"},
-    "as in the paper": {"vote": "paper", "prune": "hoeffding", "temper": False, "smoothing": 0.0, "update": "rounds", "r": 9},
+    "as in the paper": {
+        "vote": "paper",
+        "prune": "hoeffding",
+        "temper": False,
+        "smoothing": 0.0,
+        "update": "rounds",
+        "r": 9,
+    },
     "worst": {"replace": "worst", "r": 5, "J": 4, "K": 2},
     "rounds": {"update": "rounds", "replace": "worst", "smoothing": 0.0, "r": 11, "window": 40, "delta": 0.01},
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from river.multiclass import OneVsOneClassifier
 
 from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.olvf import PlainOLVF, sigmoid
@@ -129,3 +130,21 @@ def test_confidences_are_those_of_the_equations(variant: str) -> None:
         if x:
             plain.learn(x, 1.0 if y else -1.0, 1.0, set(x) - known, {})
         known |= set(x)
+
+
+def test_one_versus_one_by_rivers_wrapper():
+    """Its learner of a pair is the binary learner of the instances of these two labels."""
+    rng = np.random.default_rng(0)
+    wrapped, alone = OneVsOneClassifier(OLVF()), OLVF()
+    right = 0
+    for step in range(300):
+        y = int(rng.integers(3))
+        x = {f"f{j}": float(rng.normal(2 * (j == y))) for j in range(3) if rng.random() < 0.8}
+        if step > 150:
+            right += wrapped.predict_one(x) == y
+        wrapped.learn_one(x, y)
+        if y < 2 and {0, 1} <= wrapped.classes:  # a pair learns once both of its labels have come
+            alone.learn_one(x, y == 1)
+    assert right > 0.6 * 149
+    probe = {"f0": 1.0, "f2": 0.5}
+    assert wrapped.classifiers[(0, 1)].margins_one(probe) == alone.margins_one(probe)

@@ -38,6 +38,7 @@ def same(a, b):
 @pytest.mark.parametrize(
     "spec",
     ["none", "vfs:0.5", "vfs:0.5,mode=exact", "trapezoidal", "capricious", "capricious:mode=pairs", "informative",
+     "capricious:mode=atmost", "mixed:bins=text", "informative+absences",
      "uninformative", "balanced", "mixed", "balanced+informative", "mixed+capricious:mode=pairs"],
 )  # fmt: skip
 def test_same_seed_same_stream_other_seed_another(spec):
@@ -114,6 +115,40 @@ def test_trapezoidal_shows_the_first_columns_in_file_order():
     five = shown(streams.prepare(table(n, d), "trapezoidal:chunks=5", seed=1).block, d)
     assert five[0].sum() == 2
     assert five[-1].all()
+
+
+def test_capricious_atmost_hides_any_number_up_to_half():
+    seen = shown(streams.prepare(table(4000), "capricious:mode=atmost", seed=1).block, 9)
+    hidden = 9 - seen.sum(axis=1)
+    assert np.bincount(hidden, minlength=10)[5:].sum() == 0
+    assert np.bincount(hidden)[:5] == pytest.approx(800, rel=0.15)
+    assert seen.mean(axis=0) == pytest.approx(1 - 2 / 9, abs=0.03)
+
+
+def test_mixed_by_the_text_cuts_at_the_median_and_at_the_mean():
+    skewed = [0.0, 0.0, 0.0, 1.0, 9.0, 2.0]
+    block = Block.from_dicts([{"a": v, "b": v, "c": v, "d": min(v, 1.0)} for v in skewed], list("ppqqpq"))
+    rows = list(streams.prepare(block, "mixed:bins=text,order=bco", shuffle=False).block.rows())
+    assert [x["a"] for x in rows] == [0, 0, 0, 1, 1, 1], "above the median, 0.5"
+    assert [x["b"] for x in rows] == pytest.approx([v / 9 for v in skewed])
+    assert [x["d"] for x in rows] == [0, 0, 0, 1, 1, 1]
+    rows = list(streams.prepare(block, "mixed:bins=text,order=ocb", shuffle=False).block.rows())
+    assert [x["a"] for x in rows] == [0, 0, 0, 0, 1, 0], "above the mean, 2"
+    ones = Block.from_dicts([{"a": v, "b": v, "c": v} for v in (1.0, 1.0, 1.0, 0.0)], list("pqpq"))
+    rows = list(streams.prepare(ones, "mixed:bins=text", shuffle=False).block.rows())
+    assert [x["a"] for x in rows] == [1, 1, 1, 0], "nothing is above the median"
+
+
+def test_absences_are_columns_once_the_column_was_seen():
+    rows = [{"a": 1.0, "s": "u"}, {"b": 2.0}, {"a": 3.0, "b": 4.0, "s": "v"}, {}]
+    block = streams.prepare(Block.from_dicts(rows, list("pqpq")), "absences", shuffle=False).block
+    assert list(block.rows()) == [
+        {"a": 1.0, "s": "u"},
+        {"b": 2.0, "a (absent)": 1.0, "s (absent)": 1.0},
+        {"a": 3.0, "b": 4.0, "s": "v"},
+        {"a (absent)": 1.0, "b (absent)": 1.0, "s (absent)": 1.0},
+    ]
+    assert list(block.codes) == [0, 1, 0, 1]
 
 
 def test_capricious_pairs_hides_one_of_each_two_neighbours():
@@ -256,6 +291,7 @@ def texts(n, words=3000):
         lambda start, n, d, seed: masks.Bernoulli(np.full((1, d), 0.6), np.zeros(n, dtype=np.int32), seed, 2),
         lambda start, n, d, seed: masks.Bernoulli(np.linspace(0, 1, d)[None, :], np.zeros(n, dtype=np.int32), seed),
         lambda start, n, d, seed: masks.Exact(d, d // 3, n, seed, True),
+        lambda start, n, d, seed: masks.Exact(d, d // 2, n, seed, True, True),
         lambda start, n, d, seed: masks.Pairs(d, seed),
         lambda start, n, d, seed: masks.Spans(
             np.arange(d) % 200, np.arange(d) % 200 + 100, np.full(d, 0.7), start, n, seed

@@ -11,7 +11,8 @@ from varifold._engine.data.block import concatenate
 from varifold.errors import DataError, ParameterError
 
 ROW_WISE = ["none", "delay:3", "vfs:0.5", "vfs:0.5,min=1", "capricious", "uninformative", "vfs:0.3+delay:2"]
-MEASURED = ["vfs:0.5,mode=exact", "capricious:mode=pairs", "trapezoidal", "informative", "outage", "rotating", "bursts",
+MEASURED = ["vfs:0.5,mode=exact", "capricious:mode=pairs", "capricious:mode=atmost",
+            "trapezoidal", "informative", "outage", "rotating", "bursts",
             "trapezoidal:3+vfs:0.5"]  # fmt: skip
 
 

@@ -100,6 +100,13 @@ class Filled:
         found = self.printed.get((setting.name, data.name, method, metric))
         return found if found is not None and found.mean is not None else None
 
+    def value(self, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
+        """Return a mean: the printed one (kind ``printed``), or that of one of our columns; NaN if there is none."""
+        if kind == "printed":
+            printed = self.published(setting, data, method, metric)
+            return math.nan if printed is None or printed.mean is None else printed.mean
+        return self.number(setting, data, method, kind).mean(metric)
+
     def doubt(self, cell: Published) -> str:
         """Return what contradicts a printed number; empty if nothing does."""
         return next((doubt.why for doubt in self.table.doubts if doubt.covers(cell)), "")

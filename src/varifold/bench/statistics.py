@@ -10,7 +10,7 @@ import numpy as np
 
 from varifold.errors import DataError
 
-__all__ = ["Ranking", "average_ranks", "critical_difference", "paired_t", "rank", "win_tie_loss"]
+__all__ = ["Ranking", "average_ranks", "critical_difference", "paired_t", "rank", "stretch_t", "win_tie_loss"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 ALPHA = 0.05
@@ -31,6 +31,19 @@ def paired_t(a: Floats, b: Floats) -> float:
 
     statistic = float(difference.mean()) / (spread / math.sqrt(len(difference)))
     return float(2.0 * t.sf(abs(statistic), len(difference) - 1))
+
+
+def stretch_t(a: Floats, b: Floats, ends: Floats) -> float:
+    """Return the two-sided p-value of a paired t-test over the stretches of a single stream; NaN if undefined.
+
+    `a` and `b` are means so far at `ends` instances, as stored curves have them; they are turned into the means of each
+    stretch, and the last one is left out if it is shorter. The test takes the stretches as independent, so that it is
+    too sure where errors come in long runs.
+    """
+    widths = np.diff(ends, prepend=0.0)
+    there = ~(np.isnan(a) | np.isnan(b)) & (widths == widths[0])
+    sums = [np.diff(np.nan_to_num(mean) * ends, prepend=0.0) / widths for mean in (a, b)]
+    return paired_t(sums[0][there], sums[1][there])
 
 
 def average_ranks(scores: Floats) -> Floats:
@@ -61,6 +74,15 @@ class Ranking:
     """p-value of Friedman's test, corrected for ties; NaN for fewer than three methods or two data sets."""
     difference: float
     """Nemenyi's critical difference at 5 %."""
+
+    def nemenyi(self, first: str, second: str) -> float:
+        """Return the p-value of Nemenyi's test of two methods."""
+        from scipy.stats import studentized_range
+
+        methods = len(self.names)
+        gap = abs(self.ranks[self.names.index(first)] - self.ranks[self.names.index(second)])
+        statistic = gap * math.sqrt(2) / math.sqrt(methods * (methods + 1) / (6 * self.sets))
+        return float(studentized_range.sf(statistic, methods, np.inf))
 
     def ties(self) -> list[tuple[int, int]]:
         """Return the longest runs of methods (positions in the order of rank) that do not differ."""

@@ -43,12 +43,18 @@ def add_parser(subparsers: Any) -> None:
         description="Run the papers' tables again, or compare learners on your own data, and write a report.",
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|figures")
+    commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|statements|figures")
     listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
     ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
     reported = commands.add_parser("report", help="write a report of the outcomes so far", allow_abbrev=False)
+    claims = commands.add_parser(
+        "statements", help="test what the papers claim on the outcomes so far", allow_abbrev=False
+    )
+    claims.add_argument("papers", nargs="*", metavar="PAPER", help="OLVF, OVFM, ORF3V, CWFE or OVFIV (default: all)")
+    claims.add_argument("--repeats", type=positive, metavar="N", help="at most N repeats (default: those of the table)")
+    claims.add_argument("--older", action="store_true", help="use outcomes of other versions of the code, too")
     _add_figures(commands)
-    for each in (listed, ran, reported):
+    for each in (listed, ran, reported, claims):
         each.add_argument("--store", default=STORE, metavar="FILE", help=f"file of the outcomes (default {STORE})")
     ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
     reported.add_argument(
@@ -74,6 +80,7 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, reported):
         each.add_argument("--html", metavar="FILE", help="write the report as a page")
         each.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
+        each.add_argument("--latex", metavar="FILE", help="write tables and statistics as LaTeX, for a paper")
 
 
 def _add_figures(commands: Any) -> None:
@@ -115,13 +122,14 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
         help="permute the rows (default: those of a data set that has no natural order)",
     )
     own.add_argument("--name", metavar="NAME", help="name of the study in reports (default: made of the above)")
-    own.add_argument("--plot", metavar="FILE.png", help="picture of every learner's error over time")
+    own.add_argument("--plot", metavar="FILE", help="picture of every learner's error over time (png, svg or pdf)")
     source.add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the subcommand."""
-    return {"list": _list, "run": _run, "report": _report, "figures": _figures}[args.bench](args)
+    commands = {"list": _list, "run": _run, "report": _report, "statements": _statements, "figures": _figures}
+    return commands[args.bench](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -169,9 +177,7 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
     held = store.outcomes(None if args.older else current_for({cell.model for cell in cells}))
     names = ", ".join(table.name for table in wanted) if len(wanted) <= 4 else f"{len(wanted)} tables"
     added = [] if args.data or not args.models else check_models(args.models)
-    with_added = (
-        f" with {', '.join(added)} and {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
-    )
+    with_added = f" with {', '.join(added)} and {'their' if len(wanted) > 1 else 'its'} learners" if added else ""
     todo = sum(cell not in held for cell in cells)
     models = len({cell.model for cell in cells})
     what = f"{plural(len(cells), 'cell')} ({plural(models, 'specification')} of learners)"
@@ -187,7 +193,7 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
 def _show(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
     """Print the tables if no file was requested, and draw the picture."""
     filled = _filled(store, wanted, args)
-    if not (args.html or args.markdown):
+    if not (args.html or args.markdown or args.latex):
         from varifold.report.markdown import plain, plain_summary
 
         print(plain_summary(filled) if len(filled) > _PRINTED else "\n\n".join(plain(one) for one in filled))
@@ -207,9 +213,27 @@ def _report(args: argparse.Namespace) -> int:
         else:
             wanted = [*tables().values(), *studies.values()]
         wanted = _with_models(_narrowed(wanted, args.only), args.models)
-        if not (args.html or args.markdown):
+        if not (args.html or args.markdown or args.latex):
             args.html = "varifold-bench.html"
         _write(store, wanted, args)
+    return 0
+
+
+def _statements(args: argparse.Namespace) -> int:
+    """Print a grid of claims for each paper."""
+    from varifold.report.markdown import pipe_table
+    from varifold.report.statements import statement_counts, statement_grids
+
+    papers = {table.paper.lower(): table.paper for table in tables().values()}
+    for name in args.papers:
+        if name.lower() not in papers:
+            raise UnknownNameError(f"there is no paper {name!r}{nearest(name.lower(), list(papers))}")
+    chosen = {papers[name.lower()] for name in args.papers} or set(papers.values())
+    with ResultStore(args.store, write=False) as store:
+        filled = _filled(store, [table for table in tables().values() if table.paper in chosen], args)
+    for paper, grid in statement_grids(filled).items():
+        print("\n".join([paper, "", *pipe_table(grid, "claim"), ""]))
+    print(statement_counts(filled))
     return 0
 
 
@@ -273,7 +297,7 @@ def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
 
 
 def _check_folders(args: argparse.Namespace) -> None:
-    for path in (args.store, args.html, args.markdown):
+    for path in (args.store, args.html, args.markdown, args.latex):
         check_target(path)
 
 
@@ -286,7 +310,7 @@ def _filled(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -
 
 
 def _write(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
-    if not (args.html or args.markdown):
+    if not (args.html or args.markdown or args.latex):
         return
     filled = _filled(store, wanted, args)
     code = None if args.older else code_version()
@@ -301,6 +325,11 @@ def _write(store: ResultStore, wanted: list[Table], args: argparse.Namespace) ->
 
         Path(args.markdown).write_text(markdown(filled, environments), encoding="utf-8")
         print(f"Markdown written to {args.markdown}", file=sys.stderr)
+    if args.latex:
+        from varifold.report.latex import latex
+
+        Path(args.latex).write_text(latex(filled), encoding="utf-8")
+        print(f"LaTeX written to {args.latex}", file=sys.stderr)
 
 
 def _say(summary: RunSummary, store: str) -> None:

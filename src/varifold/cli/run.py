@@ -10,7 +10,7 @@ from varifold import base
 from varifold.base import VaryingLearner, models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
-from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
+from varifold.cli import as_paper, costs, details, keyed, remembered, report, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.output import plural
 from varifold.cli.progress import progress
@@ -51,6 +51,12 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--scenario", default="none", metavar="SPEC", help="how features appear and vanish, such as vfs:0.5"
     )
+    how.add_argument(
+        "--as-paper",
+        metavar="TABLE",
+        help="one as-paper number of a table (see `varifold bench list`); --data, --model and --scenario name its data "
+        "set, method and setting",
+    )
     how.add_argument("--repeats", type=positive, default=1, metavar="N", help="runs with the seeds S, S+1, ...")
     how.add_argument("--seed", type=natural, default=0, metavar="S", help="seed of permutation and scenario")
     how.add_argument(
@@ -73,7 +79,9 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--jobs", type=positive, default=1, metavar="N", help="repeats to run at a time")
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=["table", "json", "csv"], default="table", help="csv has a line per repeat")
-    out.add_argument("--plot", metavar="FILE.png", help="picture of the error, the loss and the features over time")
+    out.add_argument(
+        "--plot", metavar="FILE", help="picture of the error, the loss and the features over time (png, svg or pdf)"
+    )
     details.add_options(out)
     out.add_argument(
         "--html", metavar="PAGE.html", help="page about the run for readers who do not run it; measures importances"
@@ -84,6 +92,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics, save the learner and draw the picture."""
+    if args.as_paper is not None:
+        return as_paper.run(args)
     loaded = _loaded(args)
     default = "auto" if "auto" in models else "olvf"
     named = args.model is not None

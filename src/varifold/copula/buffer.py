@@ -55,9 +55,7 @@ class BufferCopula:
 
     """
 
-    def __init__(
-        self, levels: int, sweeps: int, tolerance: float, iterations: int, c: float, gamma_min: float
-    ) -> None:
+    def __init__(self, levels: int, sweeps: int, tolerance: float, iterations: int, c: float, gamma_min: float) -> None:
         self.levels, self.sweeps = levels, sweeps
         self.tolerance, self.iterations = tolerance, iterations
         self.c, self.gamma_min = c, gamma_min

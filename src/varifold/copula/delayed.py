@@ -56,9 +56,10 @@ class DelayedOVFM(river_base.Classifier):
     Notes
     -----
     The classifiers use gradient descent on the logistic loss with step 1/√t, as in the text, without intercept or
-    scaling. With more than two labels there is one pair of classifiers and one mix a label, one versus rest. `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``),
-    predicts with the delay, and the last rows of a block with less look-ahead; `predict_one` predicts at once. A fit
-    costs O(|B| d³) per iteration, in NumPy.
+    scaling. With more than two labels there is one pair of classifiers and one mix a label, one versus rest.
+    `run_block`, and so `varifold run` and `varifold bench` (as ``varifold.copula.delayed:DelayedOVFM``), predicts with
+    the delay, and the last rows of a block with less look-ahead; `predict_one` predicts at once. A fit costs O(|B| d³)
+    per iteration, in NumPy.
 
     References
     ----------

@@ -71,14 +71,14 @@ class OVFM(CopulaParameters, VaryingClassifier):
     so far (Algorithm 1 predicts the oldest row of a buffer; see `varifold.copula.DelayedOVFM`). There is one EM step
     per mini-batch, with uncentred second moments and the interval variances of ordinal features; the variances of two
     ordinal features are computed separately, which biases their correlation. Scores are mid-ranks, never 0 or 1. The
-    paper's learners use gradient descent and the projection of eq. 12 (`as_in_paper`; the radius, which the text does not
-    give, is 30 as in OLSF), its code uses FTRL-ADP without projection; the default here is AROW, which has a lower error on
-    most streams of the paper's Table II (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The presence
-    learner is ours: a present feature under the copula has the value one minus its recent rate of presence, an absent
-    one minus that rate; of the other features only present ones count. If absence is informative (the informative
-    streams of OVFIV's Table 2), it reduces the error on german from .31 to .18 and on dropout from .19 to .09. Its
-    experts start 10 nats behind, so it costs almost nothing elsewhere. AROW's margin is close to 2 p - 1, so the mix
-    uses twice the margin as log-odds. An indicator `f=v` is a Boolean feature; the indicators of one column are
+    paper's learners use gradient descent and the projection of eq. 12 (`as_in_paper`; the radius, which the text does
+    not give, is 30 as in OLSF), its code uses FTRL-ADP without projection; the default here is AROW, which has a lower
+    error on most streams of the paper's Table II (`benchmarks/copula_tables.py`). The rate of the mix needs no T. The
+    presence learner is ours: a present feature under the copula has the value one minus its recent rate of presence, an
+    absent one minus that rate; of the other features only present ones count. If absence is informative (the
+    informative streams of OVFIV's Table 2), it reduces the error on german from .31 to .18 and on dropout from .19 to
+    .09. Its experts start 10 nats behind, so it costs almost nothing elsewhere. AROW's margin is close to 2 p - 1, so
+    the mix uses twice the margin as log-odds. An indicator `f=v` is a Boolean feature; the indicators of one column are
     observed together (the others are zeros), and the first level seen is the reference, which has no latent feature.
     Sample weights count in the correlation and in the learners; a window holds each value once.
 

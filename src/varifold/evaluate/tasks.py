@@ -19,7 +19,7 @@ from varifold.evaluate.runners import Outputs
 from varifold.evaluate.uncertainty import IntervalTally, SetTally
 from varifold.evaluate.windows import Windows, running_mean, share
 
-__all__ = ["Classification", "Regression", "Scores"]
+__all__ = ["Classification", "Regression", "Scores", "label_losses"]
 
 
 class Scores(NamedTuple):

@@ -22,8 +22,8 @@ class Windows:
     """Consecutive windows of equal width, with sums over their instances and the features present in them.
 
     A window has the sum of the errors (wrong labels or absolute errors) and of the losses (of labels, one column per
-    loss; squared errors). If the length is known there are `points` windows. Otherwise the width starts small and doubles whenever
-    there are twice as many, so that memory stays bounded.
+    loss; squared errors). If the length is known there are `points` windows. Otherwise the width starts small and
+    doubles whenever there are twice as many, so that memory stays bounded.
     """
 
     def __init__(self, points: int, length: int | None) -> None:

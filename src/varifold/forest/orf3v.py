@@ -85,16 +85,16 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
 
     Notes
     -----
-    *Deviations from the paper.* Eq. 2: the impurity is minimised over K random thresholds. Eq. 5 sums over classes.
-    Eq. 1: the default vote is relative to the class prior, because the published vote predicts the majority class if
+    *Deviations from the paper.* Eq. 2: the impurity is minimised over K random thresholds. Eq. 5 sums over classes. Eq.
+    1: the default vote is relative to the class prior, because the published vote predicts the majority class if
     classes are imbalanced. Eq. 6 is smoothed by the prior. Eq. 7: a feature is pruned in a round in which it is absent
-    and older than the window, if its share of all its rounds exceeds its share of the window by more than
-    ε = √(ln(1/δ) / 2n). This can never happen if the availability is below ε, so an absence of g >= n rounds with
-    (1 - Ω)^g < δ prunes the feature too; Ω is its availability when last seen, with n rounds of absence added. Eq. 8: ŷ
-    is the forest's own vote. The interval r counts the values of the feature, not rounds (``update="rounds"`` does). A string column is one
-    forest: a single stump with one branch per level, with counts instead of sketches; it is present if any of its
-    levels is. Values are used unscaled, and there is no intercept: the class prior is reported as ``"(intercept)"``.
-    The paper gives no parameters; the defaults are ours.
+    and older than the window, if its share of all its rounds exceeds its share of the window by more than ε = √(ln(1/δ)
+    / 2n). This can never happen if the availability is below ε, so an absence of g >= n rounds with (1 - Ω)^g < δ
+    prunes the feature too; Ω is its availability when last seen, with n rounds of absence added. Eq. 8: ŷ is the
+    forest's own vote. The interval r counts the values of the feature, not rounds (``update="rounds"`` does). A string
+    column is one forest: a single stump with one branch per level, with counts instead of sketches; it is present if
+    any of its levels is. Values are used unscaled, and there is no intercept: the class prior is reported as
+    ``"(intercept)"``. The paper gives no parameters; the defaults are ours.
 
     *Pairs* are not in the paper. The values of two features are counted by label in a grid of quartiles. The pair votes
     log P(c | cell) / Q(c), where Q is the naive Bayes prediction from the two quartiles and P is shrunk towards Q by

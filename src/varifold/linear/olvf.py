@@ -59,6 +59,9 @@ class OLVF(LinearClassifier):
     is predicted by the class frequencies and updates only those. The intercept takes part like a constant feature that
     is never truncated. An indicator `f=v` has its own space weight.
 
+    The paper leaves more than two labels to a reduction to binary problems. Here it is one versus rest; for one versus
+    one wrap it: ``river.multiclass.OneVsOneClassifier(OLVF())``.
+
     *Cost.* O(present); with B < 1 O(present log known): the projection is one factor for all weights, the truncation
     a heap.
 

@@ -195,7 +195,10 @@ def _tested(
 def _rank_rows(
     filled: Filled, setting: Setting, methods: list[Method], metric: str, beside: int
 ) -> list[tuple[str, list[Shown]]]:
-    """Return average ranks among the methods of a group, within print and within each of our columns."""
+    """Return averages and average ranks of the methods of a group, within print and within each of our columns.
+
+    They are over the data sets on which every method of the group has a number.
+    """
     from varifold.bench.statistics import average_ranks
 
     table = filled.table
@@ -204,27 +207,28 @@ def _rank_rows(
     kinds = [k for k in by_method[0] if all(k in own for own in by_method)] if methods else []
     if len(methods) < 2:
         return []
-    found: dict[str, list[str]] = {}
+    sign = 1 if lower_is_better(metric) else -1
+    means: dict[str, list[str]] = {}
+    ranks: dict[str, list[str]] = {}
     for kind in kinds:
-        scores = []
-        for data in filled.data_in(setting):
-            row = [value_of(filled, setting, data, m.name, kind, metric) for m in methods]
-            if not any(math.isnan(v) for v in row):
-                scores.append([v if lower_is_better(metric) else -v for v in row])
-        ranks = average_ranks(np.array(scores)).tolist() if scores else [math.nan] * len(methods)
-        found[kind] = ["–" if math.isnan(r) else f"{r:.2f}" for r in ranks]
-    cells = [
-        Shown(found[kind][i] if kind in found else "", tone="quiet") for i, own in enumerate(by_method) for kind in own
+        rows = [
+            [filled.value(setting, data, m.name, kind, metric) for m in methods] for data in filled.data_in(setting)
+        ]
+        scores = np.array([row for row in rows if not any(math.isnan(v) for v in row)]).reshape(-1, len(methods))
+        means[kind] = [short(v) for v in scores.mean(axis=0)] if len(scores) else ["–"] * len(methods)
+        ranks[kind] = [f"{r:.2f}" for r in average_ranks(sign * scores)] if len(scores) else ["–"] * len(methods)
+    return [
+        (
+            title,
+            [
+                Shown(texts[kind][i] if kind in texts else "", tone="quiet")
+                for i, own in enumerate(by_method)
+                for kind in own
+            ]
+            + [Shown("")] * beside,
+        )
+        for title, texts in (("average", means), ("average rank", ranks))
     ]
-    return [("average rank", cells + [Shown("")] * beside)]
-
-
-def value_of(filled: Filled, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
-    """Return a mean: the printed one, or that of one of our columns; NaN if there is none."""
-    if kind == "printed":
-        printed = filled.published(setting, data, method, metric)
-        return math.nan if printed is None or printed.mean is None else printed.mean
-    return filled.number(setting, data, method, kind).mean(metric)
 
 
 def size_grid(filled: Filled, setting: Setting, group: str) -> Grid:
@@ -263,12 +267,12 @@ def time_grid(filled: Filled, setting: Setting) -> Grid:
         cells = []
         for method in methods:
             for kind in ("printed", "paper", "default"):
-                mine = value_of(filled, setting, data, method.name, kind, "seconds")
-                unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
+                mine = filled.value(setting, data, method.name, kind, "seconds")
+                unit = filled.value(setting, data, table.relative_to, kind, "seconds")
                 ratio = mine / unit if unit > 0 else math.nan
                 cells.append(Shown("–" if math.isnan(ratio) else f"{ratio:.2f}", tone="printed" * (kind == "printed")))
         for kind in ("printed", "default"):
-            unit = value_of(filled, setting, data, table.relative_to, kind, "seconds")
+            unit = filled.value(setting, data, table.relative_to, kind, "seconds")
             cells.append(Shown("–" if math.isnan(unit) else f"{1e3 * unit:.1f}", tone="printed" * (kind == "printed")))
         rows.append((data.name, cells))
     return Grid(spans, ["printed", "as paper", "defaults"] * len(methods) + ["printed", "ours"], rows)

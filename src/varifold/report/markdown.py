@@ -19,22 +19,26 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.ranks import group_sentences, ranking, sentence, win_grid
+from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
+from varifold.report.statements import statement_counts, statement_grids
 
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
 
+COUNTS = "In how many printed cells ours is better, equal and worse"
+GAPS = {False: "The as-paper numbers furthest behind print", True: "The as-paper numbers furthest ahead of print"}
 _MANY = 10
 """Tables in a report with the title Results."""
 
 LEGEND = """\
-Next to each printed number are two of ours: *as paper* (its scaling, its parameters where they are known) and \
-*defaults* (the library as it comes: online scaling, intercept). `+` at least as good as printed, at three digits; `≈` \
-worse by no more than one standard deviation; `−` worse. `*` the best of several candidates as the paper searched \
-them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired t-test, 5 %), \
-`◦` worse. *majority*: always answering the commonest label. *auto* and *best of ours* (never a tuned one, but \
-picked afterwards) are marked against the best printed number of the row; the count above compares them with every \
-printed cell. `?` behind a printed number: another figure, given above the table, speaks against it. *Variants* are \
+Next to each printed number are two of ours: *as paper* (its text, its scaling, its parameters where they are known) \
+and *defaults* (the library as it comes: online scaling, intercept). `+` better than printed, `≈` equal, `−` worse. \
+Two means are equal if they differ by at most two standard errors of their difference (and the rounding of print); a \
+deviation that is not printed, or printed as .000, is taken to be ours. `*` the best of several candidates as the \
+paper searched them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired \
+t-test, 5 %), `◦` worse. *majority*: always predicting the commonest label. *auto* and *best of ours* (never a tuned \
+one, but picked afterwards) are marked against the best printed number of the row; the count above compares them with \
+every printed cell. `?` behind a printed number: another figure, given above the table, contradicts it. *Variants* are \
 other readings of a protocol than the text's, run in addition and counted separately."""
 
 
@@ -51,12 +55,18 @@ def markdown(
     papers = [f for f in filled if not f.table.own]
     summary = summary_grid(papers)
     if summary is not None:
-        parts += ["## In how many printed cells ours is at least as good", "", *pipe_table(summary, ""), ""]
+        parts += [f"## {COUNTS}", "", *pipe_table(summary, "better / equal / worse"), ""]
     if papers:
         parts += [LEGEND, ""]
-    behind = gap_grid(papers)
-    if behind is not None:
-        parts += ["## The as-paper numbers furthest behind print", "", *pipe_table(behind, "printed cell"), ""]
+    claims = statement_grids(papers)
+    if claims:
+        parts += ["## What the papers claim", "", statement_counts(papers), ""]
+    for paper, grid in claims.items():
+        parts += [f"### Claims of {paper}", "", *pipe_table(grid, "claim"), ""]
+    for better, title in GAPS.items():
+        gaps = gap_grid(papers, better=better)
+        if gaps is not None:
+            parts += [f"## {title}", "", *pipe_table(gaps, "printed cell"), ""]
     by_name = {f.table.name: f for f in filled}
     for one in filled:
         parts += _section(one, by_name, sizes)
@@ -89,6 +99,7 @@ def plain(one: Filled) -> str:
         parts = [f"{table.title}: {table.caption}, mean ± deviation, best of a column marked ▸ where it is no tie", ""]
         for setting in table.settings:
             parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
+            parts += study_sentences(one, setting)
     else:
         parts = [f"{table.title}: {table.caption}", ""]
         parts += _tables(one, {table.name: one}, sizes=False)
@@ -99,7 +110,7 @@ def plain(one: Filled) -> str:
 def plain_summary(filled: list[Filled]) -> str:
     """Format the counts of several tables for a terminal."""
     summary = summary_grid([f for f in filled if not f.table.own])
-    lines = [] if summary is None else [*pipe_table(summary, "at least as good as printed"), ""]
+    lines = [] if summary is None else [*pipe_table(summary, "better / equal / worse than printed"), ""]
     return "\n".join([*lines, "`varifold bench report` writes every table as a page."])
 
 
@@ -126,6 +137,7 @@ def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
     elif table.own:
         for setting in table.settings:
             parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
+            parts += [*(f"- {line}" for line in study_sentences(one, setting)), ""]
             parts += _wins(one, setting, "", table.metrics[0])
     elif table.relative_to:
         for setting in table.settings:

@@ -22,9 +22,10 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.markdown import heading
-from varifold.report.ranks import group_sentences, ranking, sentence, win_grid
+from varifold.report.markdown import COUNTS, GAPS, heading
+from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
+from varifold.report.statements import statement_counts, statement_grids
 from varifold.report.svg import difference_diagram
 
 __all__ = ["page"]
@@ -32,8 +33,8 @@ __all__ = ["page"]
 _LEGEND = """
 <ul class="legend">
 <li><b class="k printed">.301</b> as the paper prints it</li>
-<li><b class="k better">+ .272</b> ours, at least as good</li>
-<li><b class="k near">≈ .309</b> worse, by one standard deviation at most</li>
+<li><b class="k better">+ .272</b> ours, better</li>
+<li><b class="k near">≈ .309</b> equal within two standard errors</li>
 <li><b class="k worse">− .350</b> worse</li>
 <li><b class="k">*</b> best of several candidates, as the paper searched them: tuned on the stream</li>
 <li><b class="k">•</b> <b class="k">◦</b> the group's last method is better or worse on the same streams
@@ -43,7 +44,7 @@ _LEGEND = """
 library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
 number of the row; the count above compares them with every printed cell. <b>?</b> behind a printed number: another
-figure, given with the table, speaks against it. Variants are other readings of a protocol, counted apart.
+figure, given with the table, contradicts it. Variants are other readings of a protocol, counted apart.
 Hover over a number for the learner
 behind it.</p>"""
 
@@ -63,10 +64,18 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     ]
     if papers:
         parts += [_summary(papers), _LEGEND]
-    behind = gap_grid(papers)
-    if behind is not None:
-        title = "The as-paper numbers furthest behind print"
-        parts.append(f'<section id="behind"><h2>{title}</h2>{html_table(behind, "printed cell")}</section>')
+    claims = "".join(
+        f"<h3>Claims of {escape(paper)}</h3>{html_table(grid, 'claim')}"
+        for paper, grid in statement_grids(papers).items()
+    )
+    if claims:
+        counts = escape(statement_counts(papers))
+        parts.append(f'<section id="claims"><h2>What the papers claim</h2><p>{counts}</p>{claims}</section>')
+    for better, title in GAPS.items():
+        gaps = gap_grid(papers, better=better)
+        if gaps is not None:
+            name = "ahead" if better else "behind"
+            parts.append(f'<section id="{name}"><h2>{title}</h2>{html_table(gaps, "printed cell")}</section>')
     parts += [_section(one, by_name) for one in filled]
     made = "".join(f"<li>{escape(line)}</li>" for line in [total_time(filled), *made_with(environments)])
     parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section></main></body></html>')
@@ -92,10 +101,7 @@ def _summary(papers: list[Filled]) -> str:
     grid = summary_grid(papers)
     if grid is None:
         return ""
-    return (
-        '<section id="summary"><h2>In how many printed cells ours is at least as good</h2>'
-        f"{html_table(grid, 'paper')}</section>"
-    )
+    return f'<section id="summary"><h2>{COUNTS}</h2>{html_table(grid, "better / equal / worse")}</section>'
 
 
 def _section(one: Filled, by_name: dict[str, Filled]) -> str:
@@ -132,6 +138,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
 
 def _study(one: Filled, setting: Setting) -> str:
     parts = [html_table(study_grid(one, setting), "learner")]
+    parts += [f"<p>{escape(line)}</p>" for line in study_sentences(one, setting)]
     drawn = charts(one, setting, "", width=720, height=300)
     if drawn:
         parts.append(f'<figure class="one">{legend(one, setting, "")}{"".join(drawn)}</figure>')

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from varifold.bench.cell import curve_ends
 from varifold.bench.compare import Filled, Number, lower_is_better
-from varifold.bench.statistics import Ranking, rank, win_tie_loss
+from varifold.bench.statistics import Ranking, paired_t, rank, stretch_t, win_tie_loss
 from varifold.bench.table import Method, Setting
-from varifold.report.grids import COLUMN, Grid, Shown, column_title, value_of
+from varifold.report.grids import COLUMN, Grid, Shown, column_title
 
-__all__ = ["entries", "group_sentences", "ranking", "win_grid"]
+__all__ = ["entries", "group_sentences", "ranking", "significant", "study_sentences", "win_grid"]
 
 
 def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
@@ -46,9 +47,13 @@ def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Rankin
 
 
 def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -> list[str]:
-    """Run Friedman's test over the methods of a group: among the printed numbers, and within each of our columns."""
+    """Compare the methods of a group: among the printed numbers, and within each of our columns.
+
+    With three methods or more by Friedman's test and Nemenyi's p-values of the last method against the others; in our
+    columns also by the number of paired t-tests that the last method wins.
+    """
     methods = filled.methods(group, setting)
-    if filled.table.own or len(methods) < 3:
+    if filled.table.own or len(methods) < 2:
         return []
     sign = 1 if lower_is_better(metric) else -1
     ours = [m for m in methods if filled.table.columns(setting, m)]
@@ -56,15 +61,73 @@ def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -
     found = []
     for kind in ("printed", *common):
         among = methods if kind == "printed" else ours
-        rows = [[value_of(filled, setting, d, m.name, kind, metric) for m in among] for d in filled.data_in(setting)]
+        rows = [[filled.value(setting, d, m.name, kind, metric) for m in among] for d in filled.data_in(setting)]
         rows = [row for row in rows if not any(math.isnan(v) for v in row)]
-        if len(rows) < 2:
-            continue
-        ranked = rank([m.name for m in among], sign * np.array(rows))
         title = kind if kind == "printed" else column_title(filled.table, kind)
-        ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
-        found.append(f"{title}: {sentence(ranked)} Average ranks: {ranks}.")
+        parts = []
+        if len(among) > 2 and len(rows) > 1:
+            ranked = rank([m.name for m in among], sign * np.array(rows))
+            ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
+            last = among[-1].name
+            nemenyi = ", ".join(f"{m.name} {ranked.nemenyi(last, m.name):.2g}" for m in among[:-1])
+            parts.append(f"{sentence(ranked)} Average ranks: {ranks}. Nemenyi p of {last} against {nemenyi}.")
+        if kind != "printed":
+            parts += _tests_won(filled, setting, among, kind, metric)
+        if parts:
+            found.append(f"{title}: {' '.join(parts)}")
     return found
+
+
+def significant(
+    filled: Filled, setting: Setting, methods: list[Method], kind: str, metric: str
+) -> tuple[int, int, int]:
+    """Count the paired t-tests of the last method against each other one on each data set: won, lost, all."""
+    sign = 1 if lower_is_better(metric) else -1
+    won = lost = tests = 0
+    for data in filled.data_in(setting):
+        last = filled.number(setting, data, methods[-1].name, kind)
+        for method in methods[:-1]:
+            other = filled.number(setting, data, method.name, kind)
+            if last and other and len(last.outcomes) == len(other.outcomes) > 1:
+                wins, _, losses = win_tie_loss([sign * last.values(metric)], [sign * other.values(metric)])
+                won, lost, tests = won + wins, lost + losses, tests + 1
+    return won, lost, tests
+
+
+def _tests_won(filled: Filled, setting: Setting, methods: list[Method], kind: str, metric: str) -> list[str]:
+    won, lost, tests = significant(filled, setting, methods, kind, metric)
+    if not tests:
+        return []
+    return [f"{methods[-1].name} is significantly better in {won} of {tests} paired t-tests and worse in {lost}."]
+
+
+def study_sentences(filled: Filled, setting: Setting) -> list[str]:
+    """Test the best learner of a study against each other one, on its single data set.
+
+    With several streams by a paired t-test over them; with one by a paired t-test over its stretches.
+    """
+    data, metric = filled.table.data[0], filled.table.metrics[0]
+    numbers = {m.name: filled.number(setting, data, m.name, "default") for m in filled.table.methods}
+    numbers = {name: number for name, number in numbers.items() if number and not math.isnan(number.mean(metric))}
+    if len(numbers) < 2:
+        return []
+    best = min(numbers, key=lambda name: numbers[name].mean(metric))
+    repeats = {len(number.outcomes) for number in numbers.values()}
+    if len(repeats) > 1:
+        return []
+    single = repeats == {1}
+    p = {name: _p(numbers[best], other, metric, single) for name, other in numbers.items() if name != best}
+    listed = ", ".join(f"{name} {'undefined' if math.isnan(v) else f'{v:.2g}'}" for name, v in p.items())
+    over = "the stretches of the stream" if single else f"{repeats.pop()} streams"
+    return [f"{best} against the others, p of a paired t-test over {over}: {listed}."]
+
+
+def _p(first: Number, second: Number, metric: str, single: bool) -> float:
+    if not single:
+        return paired_t(first.values(metric), second.values(metric))
+    ends = np.array(curve_ends(first.outcomes[0].instances), dtype=np.float64)
+    a, b = (np.frombuffer(n.outcomes[0].curve, dtype="<f4").astype(np.float64) for n in (first, second))
+    return stretch_t(a[: len(ends)], b[: len(ends)], ends)
 
 
 def _in_all(filled: Filled, setting: Setting, methods: list[Method], column: str) -> bool:

@@ -68,11 +68,13 @@ def label_right(ax: Any, text: str, x: float, y: float, colour: str) -> None:
 
 
 def label_ends(ax: Any, ends: Sequence[tuple[float, str, str]], x: float, gap: float) -> None:
-    """Write names at the right ends of lines, (y, text, colour), at least `gap` apart."""
+    """Write names at the right ends of lines, (y, text, colour), at least `gap` apart and above the horizontal axis."""
     placed: list[list[Any]] = [[y, y, text, colour] for y, text, colour in sorted(ends)]
     for below, above in pairwise(placed):
         above[0] = max(above[0], below[0] + gap)
     drift = sum(p[0] - p[1] for p in placed) / max(1, len(placed))
+    if placed:
+        drift = min(drift, placed[0][0] - ax.get_ylim()[0] - 0.5 * gap)
     for y, _, text, colour in placed:
         label_right(ax, text, x, y - drift, colour)
 

@@ -21,7 +21,7 @@ HIDES_NOTHING = ["vfs:0.0", "vfs:0.0,mode=exact", "vfs:0.0,min=3", "trapezoidal:
                  "rotating:spaces=1", "bursts:life=1e6,zipf=0", "delay:3", "mixed:order=none", "balanced",
                  "vfs:0.0+trapezoidal:1+delay:2"]  # fmt: skip
 HIDES_SOME = ["vfs:0.5", "vfs:0.9", "vfs:0.9,min=1", "vfs:0.5,mode=exact", "capricious", "capricious:mode=pairs",
-              "informative", "uninformative", "trapezoidal:4", "outage", "rotating", "bursts",
+              "capricious:mode=atmost", "informative", "uninformative", "trapezoidal:4", "outage", "rotating", "bursts",
               "outage+vfs:0.3"]  # fmt: skip
 ORDERS = {"first": ["s", "a", "b", "c"], "middle": ["a", "s", "b", "c"], "last": ["a", "b", "c", "s"],
           "two": ["s", "a", "t", "b"], "around": ["s", "a", "b", "t"], "texts only": ["s", "t"],

@@ -21,7 +21,7 @@ def draw_spaces(path: str, repeats: int) -> None:
 
 
 def draw_losses(path: str, repeats: int) -> None:
-    """Draw the mean log loss so far of three single models and two ensembles, as-paper settings, after the switch."""
+    """Draw the mean hinge loss so far of three single models and two ensembles, as-paper settings, after the switch."""
     table = find_table("cwfe-2")
     setting = table.settings[0]
     panels = {}
@@ -29,9 +29,9 @@ def draw_losses(path: str, repeats: int) -> None:
         lines = {}
         for method in ("NCW", "RCW-u", "RCW-f", "CWFE-c", "CWFE-s"):
             cells = cells_of(table, setting, data, method, "paper", repeats)
-            lines[method] = mean_curve([run_cell(cell) for cell in cells], "log_loss")
+            lines[method] = mean_curve([run_cell(cell) for cell in cells], "hinge")
         panels[data.name] = lines
-    write(curve_panels(panels, "mean log loss", f"CWFE: mean loss after the switch, {repeats} streams each"), path)
+    write(curve_panels(panels, "mean hinge loss", f"CWFE: mean loss after the switch, {repeats} streams each"), path)
 
 
 FIGURES = [

@@ -33,8 +33,8 @@ def _draw(path: str, repeats: int, field: str, ylabel: str, title: str) -> None:
 
 
 def draw_losses(path: str, repeats: int) -> None:
-    """Draw the mean log loss so far."""
-    _draw(path, repeats, "log_loss", "mean log loss", "OVFIV: loss so far of both classifiers and their ensemble")
+    """Draw the mean square loss so far."""
+    _draw(path, repeats, "square", "mean square loss", "OVFIV: loss so far of both classifiers and their ensemble")
 
 
 def draw_errors(path: str, repeats: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold.bench.tables import find_table
+from varifold.copula.buffer import BufferCopula
 from varifold.datasets import load
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
@@ -17,7 +18,7 @@ from varifold.streams.scenarios.columns import Columns
 
 __all__ = ["FIGURES"]
 
-WINDOW = 200
+WINDOW, BATCH, LEVELS = 200, 20, 12
 SETS = ("ionosphere", "wdbc", "australian", "credit-a", "wbc", "diabetes", "german")
 
 
@@ -85,22 +86,27 @@ def draw_change(path: str, repeats: int) -> None:
 
 
 def _latent(table: Any) -> Any:
-    """Compute normal scores within a running window, which is the copula's marginal step; 0 if absent."""
-    from scipy.special import ndtri
+    """Compute the latent values of the copula: absent ones regressed, the copula fitted to the last rows as they come.
 
+    EM makes one step of decaying size on the window every `BATCH` rows.
+    """
+    copula = BufferCopula(levels=LEVELS, sweeps=2, tolerance=0.0, iterations=1, c=5.0, gamma_min=0.05)
+    window: deque[dict[int, float]] = deque(maxlen=WINDOW)
     scores = np.zeros(table.shape)
-    windows: list[deque[float]] = [deque(maxlen=WINDOW) for _ in range(table.shape[1])]
-    for t, row in enumerate(table):
-        for j in np.flatnonzero(~np.isnan(row)):
-            past = np.array(windows[j])
-            below, equal = (past < row[j]).sum(), (past == row[j]).sum()
-            scores[t, j] = ndtri((below + 0.5 * (equal + 1)) / (len(past) + 1))
-            windows[j].append(row[j])
+    for t, values in enumerate(table):
+        row = {j: float(values[j]) for j in np.flatnonzero(~np.isnan(values)).tolist()}
+        copula.admit(row)
+        window.append(row)
+        if t % BATCH == 0:
+            copula.fit(list(window))
+        z = copula.expect(copula.place(row))[0]
+        for column, place in copula.index.items():
+            scores[t, column] = z[place]
     return scores
 
 
 def _gradients(X: Any, y: Any) -> Any:
-    """Compute the size of online convex programming's averaged cumulative gradient after each round, by feature."""
+    """Compute online convex programming's averaged cumulative gradient after each round, by feature."""
     w = np.zeros(X.shape[1])
     total = np.zeros(X.shape[1])
     found = []
@@ -108,15 +114,19 @@ def _gradients(X: Any, y: Any) -> Any:
         gradient = x * (1 / (1 + np.exp(-(w @ x))) - label)
         w -= gradient / np.sqrt(t)
         total += gradient
-        found.append(np.abs(total) / t)
+        found.append(total / t)
     return np.array(found)
 
 
 def draw_gradients(path: str, repeats: int) -> None:
-    """Draw averaged cumulative gradients of original and latent values, separately for discrete and continuous."""
+    """Draw averaged cumulative gradients of original and latent values, signed, of discrete and continuous features.
+
+    Of each kind the feature whose original gradient moves most is shown; the titles compare the summed movements of all
+    features of the kind after the first tenth of the stream.
+    """
     panels = {}
     for name in ("credit-a", "german"):
-        block = prepare(load(name), "capricious:mode=pairs", seed=0).block
+        block = prepare(load(name), "capricious:mode=atmost", seed=0).block
         columns = Columns(block)
         table = columns.dense()
         y = (block.codes == 1).astype(float)
@@ -125,11 +135,14 @@ def draw_gradients(path: str, repeats: int) -> None:
         raw = np.nan_to_num((table - np.nanmin(table, axis=0)) / np.where(span > 0, span, 1.0))
         found = {"original": _gradients(raw, y), "latent": _gradients(_latent(table), y)}
         at = np.arange(1, len(y) + 1, dtype=np.float64)
-        for kind, chosen in (("discrete", levels <= 12), ("continuous", levels > 12)):
-            lines = {k: (at, g[:, chosen].mean(axis=1)) for k, g in found.items()}
-            panels[f"{name}, {kind} features ({chosen.sum()})"] = lines
+        moved = {k: np.abs(np.diff(g[len(y) // 10 :], axis=0)).sum(axis=0) for k, g in found.items()}
+        for kind, chosen in (("discrete", levels <= LEVELS), ("continuous", levels > LEVELS)):
+            feature = int(np.argmax(np.where(chosen, moved["original"], -1.0)))
+            lines = {k: (at, g[:, feature]) for k, g in found.items()}
+            ratio = moved["latent"][chosen].sum() / moved["original"][chosen].sum()
+            panels[f"{name}, {columns.names[feature]}; {kind}: latent moves {ratio:.1f} times as much"] = lines
     title = "OVFM: averaged cumulative gradients, original and latent values"
-    write(curve_panels(panels, "|mean gradient|", title), path)
+    write(curve_panels(panels, "mean gradient so far", title, zero=True), path)
 
 
 def draw_errors(path: str, repeats: int) -> None:

@@ -18,6 +18,8 @@ from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet
 __all__ = ["Lines", "cells_of", "curve_panels", "mean_curve", "run_cell"]
 
 POINTS = 120
+OUTLIER = 3.0
+"""A line that ends above this multiple of the panel's median end is cut off."""
 Lines = Mapping[str, tuple[Floats, Floats]]
 """Instances and values by name of a line."""
 
@@ -45,8 +47,8 @@ def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:
     return results[0].curve.at[:points][there].astype(np.float64), values.mean(axis=0)[there]
 
 
-def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: int = 2) -> Any:
-    """Draw a figure with a panel for each data set and one colour for each line name."""
+def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: int = 2, *, zero: bool = False) -> Any:
+    """Draw a figure with a panel for each data set and one colour for each line name; `zero` adds a line at 0."""
     plt = pyplot()
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 2.9 * rows), squeeze=False)
@@ -55,6 +57,8 @@ def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: 
     for ax, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
         _panel(ax, panel, lines, colours)
         ax.set_ylabel(ylabel)
+        if zero:
+            ax.axhline(0.0, color=GREY, linewidth=0.6)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
@@ -66,14 +70,22 @@ def _panel(ax: Any, title: str, lines: Lines, colours: Mapping[str, str]) -> Non
     quiet(ax)
     shown = {name: line for name, line in lines.items() if len(line[0])}
     settled = [values[len(values) // 10 :] for _, values in shown.values()]
-    low, high = min(v.min() for v in settled), max(v.max() for v in settled)
+    ends_at = np.array([values[-1] for values in settled])
+    # a line far above the others would flatten them: it leaves the panel, and its label has the value
+    usual = [v for v, end in zip(settled, ends_at, strict=True) if end <= OUTLIER * max(np.median(ends_at), 1e-9)]
+    low, high = min(v.min() for v in settled), max(v.max() for v in usual or settled)
     margin = 0.12 * max(high - low, 1e-3)
     ax.set_ylim(low - margin, high + margin)
     for name, (at, values) in shown.items():
         ax.plot(at, values, color=colours[name], linewidth=1.6)
     last = max(float(at[-1]) for at, _ in shown.values())
-    ends = [(float(values[-1]), name, colours[name]) for name, (_, values) in shown.items()]
+    ends = [_end(float(values[-1]), name, colours[name], high + margin) for name, (_, values) in shown.items()]
     label_ends(ax, ends, last, 0.085 * (high - low + 2 * margin))
     ax.set_title(title, fontsize=10, color=GREY)
     ax.set_xlabel("instances")
     ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+
+
+def _end(value: float, name: str, colour: str, top: float) -> tuple[float, str, str]:
+    """Return the height, text and colour of the label of a line; that of a line above the panel has its value."""
+    return (value, name, colour) if value <= top else (top, f"{name} ↑ {value:.2f}", colour)

@@ -70,9 +70,9 @@ def trapezoidal(segment: Segment, chunks: int = 10) -> Segment:
 def capricious(segment: Segment, mode: str = "bernoulli") -> Segment:
     """Hide half of the columns of each row, or up to half.
 
-    As in OVFM. ``mode=atmost`` is its text ("at most 50%"): the number of hidden columns is drawn for each row, any from
-    0 to floor(d / 2) equally likely. ``mode=pairs`` hides exactly one of each two neighbouring columns, as the authors'
-    code does; the last of an odd number always stays. The default hides each column with probability .5.
+    As in OVFM. ``mode=atmost`` is its text ("at most 50%"): the number of hidden columns is drawn for each row, any
+    from 0 to floor(d / 2) equally likely. ``mode=pairs`` hides exactly one of each two neighbouring columns, as the
+    authors' code does; the last of an odd number always stays. The default hides each column with probability .5.
     """
     _choice("mode", mode, ("bernoulli", "atmost", "pairs"))
     if mode == "bernoulli":

@@ -1,0 +1,42 @@
+"""The papers' claims as a grid: whether each holds in print, in our as-paper columns, and with the authors' code."""
+
+from __future__ import annotations
+
+from varifold.bench.compare import Filled
+from varifold.bench.statements import Finding, Verdict, check_statements
+from varifold.report.grids import Grid, Shown
+
+__all__ = ["statement_counts", "statement_grids"]
+
+WORDS = {True: "holds", False: "does not hold", None: "cannot be tested"}
+TONES = {True: "better", False: "worse", None: "quiet"}
+
+
+def _cells(verdict: Verdict) -> list[Shown]:
+    return [Shown(WORDS[verdict.holds], tone=TONES[verdict.holds]), Shown(verdict.figure)]
+
+
+def statement_grids(filled: list[Filled]) -> dict[str, Grid]:
+    """Make a grid of the claims of each paper whose tables are there."""
+    by_paper: dict[str, list[Finding]] = {}
+    for finding in check_statements(filled):
+        by_paper.setdefault(finding.statement.paper, []).append(finding)
+    return {paper: _grid(findings) for paper, findings in by_paper.items()}
+
+
+def _grid(findings: list[Finding]) -> Grid:
+    with_code = any(f.code.holds is not None for f in findings)
+    rows = []
+    for f in findings:
+        verdicts = (f.paper, f.printed, f.code) if with_code else (f.paper, f.printed)
+        rows.append((f.statement.claim, [cell for verdict in verdicts for cell in _cells(verdict)]))
+    kinds = ("as paper", "in print", "authors' code") if with_code else ("as paper", "in print")
+    columns = [text for kind in kinds for text in (kind, "figure")]
+    return Grid([("", len(columns))], columns, rows)
+
+
+def statement_counts(filled: list[Filled]) -> str:
+    """Count the claims that hold in our as-paper columns."""
+    findings = check_statements(filled)
+    counts = {word: sum(f.paper.holds is holds for f in findings) for holds, word in WORDS.items()}
+    return f"Of {len(findings)} claims, as paper: " + ", ".join(f"{n} {word}" for word, n in counts.items()) + "."

@@ -1,0 +1,74 @@
+"""The papers' claims: tested on printed numbers, on ours, and on the authors' code."""
+
+import pytest
+
+from tests.bench.test_report import outcomes
+from varifold.bench import tables
+from varifold.bench.compare import fill
+from varifold.bench.statements import STATEMENTS, check_statements
+from varifold.cli import main
+from varifold.report.statements import statement_counts, statement_grids
+
+
+@pytest.fixture(scope="module")
+def empty():
+    return [fill(table, {}) for table in tables().values()]
+
+
+def verdicts(filled, kind):
+    return {f.statement.claim: getattr(f, kind) for f in check_statements(filled)}
+
+
+def test_printed_numbers_give_the_printed_figures(empty):
+    found = verdicts(empty, "printed")
+
+    def by_start(text):
+        return next(v for claim, v in found.items() if text in claim)
+
+    assert by_start("lowest average in both").figure.startswith("trapezoidal 0.270 against")
+    assert "6.0 %" in by_start("better than FOBOS").figure
+    assert "22.0 %" in by_start("better than OLSF by").figure
+    assert "16.6 %" in by_start("better than OLSF by").figure
+    ranks = "Naive 1.21, p 0.00016; OVFM 1.06, p 6.9e-06; OLIDS 1.00, p 2.5e-06"
+    assert by_start("ranks first over every base").figure == ranks
+    assert by_start("the three differ without").figure == "3.8e-07, 2e-07, 2.4e-07"
+    assert by_start("fewer errors than OLVF on movie reviews").figure.startswith("real VFS +27.3 %")
+    assert by_start("best on six of ten sets, trapezoidal").holds
+    assert by_start("CWFE-c and -s are more accurate").figure == "7 of 8 sets", "print contradicts its text on Credit-a"
+    assert by_start("lower deviations than OLSF").holds is not None
+    assert by_start("crowd-sensing").holds is None
+
+
+def test_without_outcomes_nothing_of_ours_is_tested(empty):
+    assert all(v.holds is None for v in verdicts(empty, "paper").values())
+    n = len(STATEMENTS)
+    assert statement_counts(empty) == f"Of {n} claims, as paper: 0 holds, 0 does not hold, {n} cannot be tested."
+
+
+def test_verdicts_follow_the_outcomes():
+    table = tables()["ovfm-2"]
+
+    def error(best):
+        return lambda c: (0.1 if c.model.startswith("ovfm") == best else 0.3) + 0.001 * c.seed * (len(c.model) % 3)
+
+    good = verdicts([fill(table, outcomes("ovfm-2", error(True)))], "paper")
+    bad = verdicts([fill(table, outcomes("ovfm-2", error(False)))], "paper")
+    code = verdicts([fill(table, outcomes("ovfm-2", error(True)))], "code")
+    claims = [claim for claim in good if "lowest average" in claim or "better than" in claim]
+    assert len(claims) == 3
+    assert all(good[claim].holds is True and bad[claim].holds is False for claim in claims)
+    assert all(code[claim].holds is True for claim in claims)
+
+
+def test_the_grid_and_the_command(empty, tmp_path, capsys):
+    grids = statement_grids(empty)
+    assert list(grids) == ["OLVF", "OVFM", "ORF3V", "CWFE", "OVFIV"]
+    assert grids["OLVF"].columns == ["as paper", "figure", "in print", "figure"]
+    from varifold.bench.store import ResultStore
+
+    ResultStore(tmp_path / "store.sqlite").close()
+    assert main(["bench", "statements", "olvf", "--store", str(tmp_path / "store.sqlite")]) == 0
+    out = capsys.readouterr().out
+    assert "share removed, on all sets | cannot be tested | no numbers | holds | 9 of 9 sets" in out
+    assert main(["bench", "statements", "olfv", "--store", str(tmp_path / "store.sqlite")]) == 2
+    assert "did you mean olvf" in capsys.readouterr().err
