@@ -32,7 +32,8 @@ def test_follows_the_oracle(name: str, labels: str) -> None:
     model = WindowForest(**settings)
     oracle = WindowForestOracle(**{k: v for k, v in settings.items() if k not in ("max_features", "evict")})
     follow(model, oracle, stream(260, labels=labels))
-    assert model._engine.model.grown == oracle.grown > 5
+    assert model._engine.model.grown == oracle.grown
+    assert model._engine.model.begun == oracle.begun > 5
     slot_of = model._engine.space.id_of
     weights = {n: f.weight for n, f in model.features.items()}
     assert weights == pytest.approx({n: oracle.importance.get(slot_of(n), 0.0) for n in weights}, abs=1e-12)
@@ -59,6 +60,21 @@ def test_follows_the_oracle_through_a_drift() -> None:
     follow(model, oracle, rows)
     assert oracle.falls == 1
     assert model._engine.model.length == oracle.length < 170
+
+
+def test_follows_the_oracle_through_a_drift_that_passes() -> None:
+    """The trees from before win the trial, and trees are grown on all rows again."""
+    rng = random.Random(3)
+    rows: Labelled = []
+    for t in range(860):
+        x = {"a": rng.random(), "b": rng.random()}
+        rows.append((x, (x["a"] > 0.5) != (300 < t < 350), 1.0))
+    settings = {"trees": 2, "window": 400, "cuts": 4, "columns": 1.0}
+    model, oracle = WindowForest(**settings), WindowForestOracle(**settings)
+    follow(model, oracle, rows)
+    assert oracle.falls > 0
+    assert oracle.revivals == 1
+    assert model._engine.model.length == oracle.length == 400
 
 
 def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> None:

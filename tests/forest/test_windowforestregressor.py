@@ -34,7 +34,8 @@ def test_follows_the_oracle(name: str) -> None:
     model = WindowForestRegressor(**settings)
     oracle = WindowForestRegressorOracle(**{k: v for k, v in settings.items() if k not in ("max_features", "evict")})
     follow(model, oracle, numbered(stream(240, labels="abcd")))
-    assert model._engine.model.forest.grown == oracle.grown > 5
+    assert model._engine.model.forest.grown == oracle.grown
+    assert model._engine.model.forest.begun == oracle.begun > 5
     weights_agree(model, oracle)
 
 
@@ -48,6 +49,21 @@ def test_follows_the_oracle_through_a_drift() -> None:
     follow(model, oracle, rows)
     assert oracle.falls == 1
     assert model._engine.model.forest.length == oracle.length < 170
+
+
+def test_follows_the_oracle_through_a_drift_that_passes() -> None:
+    """The trees from before win the trial, and trees are grown on all rows again."""
+    rng = random.Random(3)
+    rows: Labelled = []
+    for t in range(860):
+        x = {"a": rng.random(), "b": rng.random()}
+        rows.append((x, 10.0 * ((x["a"] > 0.5) != (300 < t < 350)) + rng.gauss(0.0, 0.5), 1.0))
+    settings = {"trees": 2, "window": 400, "cuts": 4, "columns": 1.0, "min_leaf": 20}
+    model, oracle = WindowForestRegressor(**settings), WindowForestRegressorOracle(**settings)
+    follow(model, oracle, rows)
+    assert oracle.falls > 0
+    assert oracle.revivals == 1
+    assert model._engine.model.forest.length == oracle.length == 400
 
 
 def test_follows_the_oracle_beyond_the_sample_that_splits_are_chosen_by() -> None:
@@ -88,7 +104,7 @@ def error(model: WindowForestRegressor, rows: list[tuple[dict[str, Any], float]]
 def test_learns_a_product_of_two_among_ten() -> None:
     rng = random.Random(0)
     rows = []
-    for _ in range(2000):
+    for _ in range(3000):
         x = {f"f{i}": rng.gauss(0.0, 1.0) for i in range(10)}
         rows.append((x, 10.0 * ((x["f0"] > 0) != (x["f1"] > 0))))
     assert error(WindowForestRegressor(), rows) < 2.0, "5 without the product"

@@ -16,6 +16,9 @@ from varifold import (
     WindowForestRegressor,
 )
 
+DRIFTS = (1e-5, 1e-2)
+PRESENCE = 6
+
 
 class PlainTracking:
     """level += a e, w += b e x / (1 + x.x), on values scaled by a twin learner."""
@@ -37,6 +40,24 @@ class PlainTracking:
         self.level += self.level_rate * error
         for name, v in x.items():
             self.weights[name] = self.weights.get(name, 0.0) + self.rate * error * v / norm
+
+
+class PlainGradient:
+    """w += 2 e x / sqrt(t), at most to where the error vanishes, on scaled values and a constant 1."""
+
+    def __init__(self) -> None:
+        self.weights: dict[Any, float] = {}
+        self.t = 0
+
+    def score(self, x: dict[Any, float]) -> float:
+        return self.weights.get(None, 0.0) + sum(self.weights.get(name, 0.0) * v for name, v in x.items())
+
+    def learn(self, x: dict[Any, float], error: float, w: float) -> None:
+        self.t += 1
+        inputs = {None: 1.0, **x}
+        step = min(2.0 * w / math.sqrt(self.t), 1.0 / sum(v * v for v in inputs.values()))
+        for name, v in inputs.items():
+            self.weights[name] = self.weights.get(name, 0.0) + step * error * v
 
 
 def moved(targets: list[float], *more: float) -> list[float]:
@@ -67,18 +88,19 @@ class PlainAutoRegressor:
             AdditiveRegressor(r=10.0),
             PlainTracking(0.2, 0.2),
             PlainTracking(0.03, 0.1),
+            PlainGradient(),
             AROWRegressor(scale="none"),
             NeighboursRegressor(),
-            WindowForestRegressor(min_leaf=1),
+            WindowForestRegressor(min_leaf=1, cuts=8),
             CopulaRegressor(window=500, max_dense=64),
             MeanRegressor(),
         ]
         self.k = len(self.learners)
-        self.log_weights = np.array([-np.log(4.0)] * self.k + [0.0])
-        self.stack = np.array([1.0 / self.k] * self.k + [0.0])
-        self.cov = np.eye(self.k + 1)
+        self.log_weights = np.array([-np.log(2.0)] * self.k + [0.0, 0.0])
+        self.stacks = [np.array([0.1] * self.k + [0.0]) for _ in DRIFTS]
+        self.covs = [np.eye(self.k + 1) for _ in DRIFTS]
         self.targets: list[tuple[float, float]] = []
-        self.rounds, self.typical, self.square = 0, 0.0, 0.0
+        self.rounds, self.typical, self.squares = 0, 0.0, [0.0 for _ in DRIFTS]
 
     def statistics(self) -> tuple[float, float]:
         if not self.targets:
@@ -88,18 +110,20 @@ class PlainAutoRegressor:
         return float(mean), float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
 
     def ask(self, x: dict[str, float]) -> np.ndarray:
-        """Return the predictions of the experts and, last, the stack, in deviations from the mean."""
+        """Return the predictions of the experts and, last, the stacks, in deviations from the mean."""
         mean, deviation = self.statistics()
         scaled = self.scaler.scaled(x, 1.0, False)
         said = []
         for place, learner in enumerate(self.learners):
             if isinstance(learner, PlainTracking):
                 said.append(learner.predict(scaled))
+            elif isinstance(learner, PlainGradient):
+                said.append(mean + learner.score(scaled))
             else:
-                said.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == 5 else x))
+                said.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x))
         z = (np.array(said) - mean) / deviation
-        stacked = np.clip(self.stack[:-1] @ z + self.stack[-1], z.min() - self.typical, z.max() + self.typical)
-        return np.append(z, stacked)
+        stacked = [stack[:-1] @ z + stack[-1] for stack in self.stacks]
+        return np.append(z, np.clip(stacked, z.min() - self.typical, z.max() + self.typical))
 
     def portions(self) -> np.ndarray:
         weights = np.exp(self.log_weights)
@@ -162,22 +186,27 @@ class PlainAutoRegressor:
             self.learn_combination(z, (y - mean) / deviation, w)
         self.targets.append((y, w))
         scaled = self.scaler.scaled(x, w, True)
+        mean, deviation = self.statistics()
         for place, learner in enumerate(self.learners):
             if isinstance(learner, PlainTracking):
                 learner.learn(scaled, y, w)
+            elif isinstance(learner, PlainGradient):
+                learner.learn(scaled, y - mean - learner.score(scaled) if deviation > 0.0 else 0.0, w)
             else:
-                learner.learn_one(dict.fromkeys(x, 1.0) if place == 5 else x, y, w)
+                learner.learn_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x, y, w)
 
     def learn_combination(self, z: np.ndarray, y: float, w: float) -> None:
         rate = 1.0 / min(self.rounds + 1, 200)
         self.typical += rate * (abs(y - self.portions() @ z) - self.typical)
-        self.square += rate * (min((y - z[-1]) ** 2, 1e6) - self.square)
         self.rounds += 1
         losses = np.minimum(np.abs(y - z) / (4.0 * self.typical), 1.0)
         weights = np.exp(self.log_weights - 3.0 * min(w, 1.0) * (losses if self.absolute else losses**2))
-        self.log_weights = np.log(0.01 / (self.k + 1) * weights.sum() + 0.99 * weights)
-        inputs = np.append(z[:-1], 1.0)
-        error = np.clip(y - self.stack @ inputs, -3.0 * self.typical, 3.0 * self.typical)
-        gain = self.cov @ inputs / (self.square / w + inputs @ self.cov @ inputs)
-        self.stack = self.stack + gain * error
-        self.cov = self.cov - np.outer(gain, inputs @ self.cov) + 1e-5 * np.eye(self.k + 1)
+        self.log_weights = np.log(0.003 / len(weights) * weights.sum() + 0.997 * weights)
+        inputs = np.append(z[: self.k], 1.0)
+        for i, (drift, stack, cov) in enumerate(zip(DRIFTS, self.stacks, self.covs, strict=True)):
+            self.squares[i] += rate * (min((y - z[self.k + i]) ** 2, 1e6) - self.squares[i])
+            error = np.clip(y - stack @ inputs, -3.0 * self.typical, 3.0 * self.typical)
+            gain = cov @ inputs / (self.squares[i] / w + inputs @ cov @ inputs)
+            self.stacks[i] = stack + gain * error
+            cov = cov - np.outer(gain, inputs @ cov)
+            self.covs[i] = cov + np.diag(np.minimum(drift, 1.0 - np.diag(cov)))

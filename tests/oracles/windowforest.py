@@ -15,6 +15,7 @@ MASK = 2**64 - 1
 DEEPEST = 30
 USUAL, SLACK, DRIFT, SPREAD, TRUSTED, FEWEST = 0.002, 0.1, 2.0, 60.0, 100, 20
 SHARE, SAMPLE = 20, 250
+TRIAL, LEAD_MEMORY = 500, 50
 Row = dict[int, float]
 LEFT, RIGHT = 0, 1
 TIE = 1e-9
@@ -65,6 +66,9 @@ class WindowForestOracle:
         self.min_leaf, self.smoothing, self.seed = min_leaf, smoothing, seed
         self.rows: list[tuple[Row, int, float]] = []
         self.forest: list[Node] = []
+        self.earlier: list[Node] = []  # from before the last drift, on trial
+        self.earlier_length = self.trial = self.revivals = 0
+        self.lead = 0.0
         self.labels: list[Any] = []
         self.importance: dict[int, float] = {}
         self.grown = self.begun = self.taken = self.length = self.since = self.judged = self.falls = 0
@@ -75,10 +79,18 @@ class WindowForestOracle:
 
     # ---------------------------------------------------------------- predicting
 
+    def weights(self) -> list[float]:
+        """Return the weight of each tree, those on trial last."""
+        recent, earlier = len(self.forest), len(self.earlier)
+        if not recent or not earlier:
+            return [1 / (recent + earlier)] * (recent + earlier)
+        odds = math.exp(self.lead)
+        return [odds / (1 + odds) / recent] * recent + [1 / (1 + odds) / earlier] * earlier
+
     def paths(self, x: Row) -> list[list[tuple[int | None, float, list[float]]]]:
         """Return for each tree the nodes on the path: key of the split above, and probabilities by class."""
         found = []
-        for node in self.forest:
+        for node in [*self.forest, *self.earlier]:
             chance, key, path = [1 / len(self.labels)] * len(self.labels), None, []
             while True:
                 total = add(node.counts, self.smoothing)
@@ -92,8 +104,8 @@ class WindowForestOracle:
         return found
 
     def probabilities(self, x: Row) -> list[float]:
-        leaves = [path[-1][2] for path in self.paths(x)]
-        return [add(leaf[c] for leaf in leaves) / len(leaves) for c in range(len(self.labels))]
+        pairs = [(w, path[-1][2]) for w, path in zip(self.weights(), self.paths(x), strict=True)]
+        return [add(w * leaf[c] for w, leaf in pairs) for c in range(len(self.labels))]
 
     def scores(self, x: Row) -> list[float]:
         return [math.log(p) for p in self.probabilities(x)]
@@ -102,10 +114,11 @@ class WindowForestOracle:
         """Return the contribution of each column's splits (by slot) to the score; the rest has the key 0."""
         paths = self.paths(x)
         parts: dict[int, float] = {}
-        for path in paths:
+        for w, path in zip(self.weights(), paths, strict=True):
             for (_, _, before), (key, _, after) in itertools.pairwise(path):
-                parts[key // 2] = parts.get(key // 2, 0.0) + (after[c] - before[c]) / len(paths)
-        base, score = sum(path[0][2][c] for path in paths) / len(paths), self.scores(x)[c]
+                parts[key // 2] = parts.get(key // 2, 0.0) + w * (after[c] - before[c])
+        base = sum(w * path[0][2][c] for w, path in zip(self.weights(), paths, strict=True))
+        score = self.scores(x)[c]
         added = sum(parts.values())
         scale = (score - math.log(base)) / added if abs(added) > 1e-9 * base else 1 / base
         parts = {slot: part * scale for slot, part in parts.items() if slot}
@@ -123,9 +136,17 @@ class WindowForestOracle:
 
     def judge(self, x: Row, y: Any) -> None:
         """Record the error of the prediction, if there is one."""
-        if self.forest and len(self.labels) > 1:
-            p = self.scores(x)
+        p = self.scores(x) if self.forest or self.earlier else []
+        if self.forest and self.earlier:
+            right = [path[-1][2][y] for path in self.paths(x)]
+            n = len(self.forest)
+            self.compare(1 - add(right[:n]) / n, 1 - add(right[n:]) / len(right[n:]))
+        if p and len(self.labels) > 1:
             self.watch(p.index(max(p)) != y)
+
+    def compare(self, recent: float, earlier: float) -> None:
+        """Update the odds of both kinds of trees with their losses."""
+        self.lead = (1 - 1 / LEAD_MEMORY) * self.lead + earlier - recent
 
     def count(self, node: Node, x: Row, y: Any, w: float) -> None:
         """Add a row to the nodes on its path."""
@@ -140,8 +161,9 @@ class WindowForestOracle:
     def learn(self, x: Row, label: Any, w: float) -> None:
         y = self.code(label)
         idle = self.growing is None
+        there = [*self.forest, *self.earlier]
         self.judge(x, y)
-        for node in self.forest:
+        for node in there:
             self.count(node, x, y, w)
         if self.growing and self.taken - self.kept >= self.end - self.grown_on:
             self.work(10**9)
@@ -153,6 +175,13 @@ class WindowForestOracle:
             self.begin()
         if self.growing:
             self.work(SHARE * self.trees)
+        self.trial += bool(self.earlier)
+        if self.earlier and self.trial >= TRIAL and self.forest:
+            if self.lead < 0:
+                self.forest, self.grown, self.growing = self.earlier, len(self.earlier), None
+                self.length = min(self.earlier_length + self.trial, self.window)
+                self.revivals += 1
+            self.earlier = []
 
     def variance(self, loss: float, rate: float) -> float:
         return self.usual * (1 - self.usual)
@@ -167,6 +196,9 @@ class WindowForestOracle:
         self.usual += rate * (loss - self.usual)
         variance = self.variance(loss, rate)
         if self.judged > TRUSTED and self.excess[-1] > DRIFT + SPREAD * variance:
+            if not self.earlier:
+                self.earlier, self.forest, self.grown = self.forest, [], 0
+                self.earlier_length, self.trial, self.lead = self.length, 0, 0.0
             self.length = min(self.length, max(len(self.excess) - 1, FEWEST) - 1)
             self.judged, self.excess = 0, [0.0]
             self.growing = None
@@ -191,7 +223,7 @@ class WindowForestOracle:
         return mix(mix(mix(self.seed) ^ self.begun) ^ self.draws) % n
 
     def nodes(self) -> list[Node]:
-        roots = [*self.forest, *([self.growing] if self.growing else [])]
+        roots = [*self.forest, *self.earlier, *([self.growing] if self.growing else [])]
         return [node for root in roots for node in root.everyone()]
 
     def begin(self) -> None:
@@ -267,7 +299,7 @@ class WindowForestOracle:
         tried: set[int] = set()
         best, useful = (0.0, None), 0
         for _ in range(3 * wanted):
-            if useful >= wanted or len(tried) == 64:
+            if useful >= wanted or len(tried) == 64 or (n == 2 and best[1]):
                 break
             x = rows[self.pick(len(rows))][0]
             if not x:
@@ -286,7 +318,8 @@ class WindowForestOracle:
 
     def splits(self, rows, key) -> list[tuple[int, float, int, bool]]:
         """Return the splits tried on a column, in order."""
-        drawn = [rows[self.pick(len(rows))][0] for _ in range(self.cuts)]
+        few = 2 * len(rows) <= self.cuts
+        drawn = [x for x, _, _ in rows] if few else [rows[self.pick(len(rows))][0] for _ in range(self.cuts)]
         values = sorted({x[key] for x in drawn if key in x and not (key % 2 and x[key] == 0)})
         if key % 2 == 0:
             values = [a + 0.5 * (b - a) for a, b in itertools.pairwise(values)]

@@ -36,7 +36,7 @@ class WindowForestRegressorOracle(WindowForestOracle):
     def said(self, x: Row) -> list[list[tuple[int | None, float]]]:
         """Return for each tree the nodes on the path: key of the split above, and the node's prediction."""
         found = []
-        for node in self.forest:
+        for node in [*self.forest, *self.earlier]:
             said, key, path = self.mean(), None, []
             while True:
                 y, w = np.array(node.counts).T
@@ -52,7 +52,9 @@ class WindowForestRegressorOracle(WindowForestOracle):
     def predict(self, x: Row) -> float:
         if not self.targets:
             return 0.0
-        return float(np.mean([path[-1][1] for path in self.said(x)])) if self.forest else self.mean()
+        if not self.forest and not self.earlier:
+            return self.mean()
+        return float(np.dot(self.weights(), [path[-1][1] for path in self.said(x)]))
 
     def scores(self, x: Row) -> list[float]:
         return [self.predict(x)]
@@ -61,9 +63,9 @@ class WindowForestRegressorOracle(WindowForestOracle):
         """Return the contribution of each column's splits (by slot); the rest of the prediction has the key 0."""
         paths = self.said(x)
         found: dict[int, float] = {}
-        for path in paths:
+        for weight, path in zip(self.weights() if paths else [], paths, strict=True):
             for (_, before), (key, after) in itertools.pairwise(path):
-                found[key // 2] = found.get(key // 2, 0.0) + (after - before) / len(paths)
+                found[key // 2] = found.get(key // 2, 0.0) + weight * (after - before)
         found.pop(0, None)
         return {0: self.predict(x) - math.fsum(found.values()), **found}
 
@@ -72,11 +74,17 @@ class WindowForestRegressorOracle(WindowForestOracle):
     def code(self, label: float) -> float:
         return label
 
+    def loss(self, error: float) -> float:
+        return min(error / (4 * self.typical), 1.0) if self.typical else float(error > 0)
+
     def judge(self, x: Row, y: float) -> None:
-        error = abs(y - self.predict(x)) if self.forest else 0.0
-        if not self.forest:
+        if not self.forest and not self.earlier:
             return
-        self.watch(min(error / (4 * self.typical), 1.0) if self.typical else float(error > 0))
+        error = abs(y - self.predict(x))
+        if self.forest and self.earlier:
+            said, n = [path[-1][1] for path in self.said(x)], len(self.forest)
+            self.compare(self.loss(abs(y - np.mean(said[:n]))), self.loss(abs(y - np.mean(said[n:]))))
+        self.watch(self.loss(error))
         if self.judged > 1 and self.typical:
             error = min(error, 10 * self.typical)
         self.typical += max(USUAL, 1 / max(self.judged, 1)) * (error - self.typical)

@@ -44,6 +44,8 @@ ctypedef void (*prediction_call)(void*, int) noexcept nogil
 ctypedef int64_t (*restarted_call)(void*) noexcept nogil
 
 cdef double RATE = 0.5                 # of the exponential weights: losses are log losses
+cdef double SHARE = 0.01               # part of all weight that is redistributed evenly after each instance
+cdef double TRUST = 4.0                # weight of the stack at the start, as a multiple of an expert's
 cdef double FLOOR = 1e-3               # uniform part of every mixed probability
 cdef double DRIFT = 1e-5               # added to the variances of temperatures and stack per instance
 cdef double BIAS_VARIANCE = 0.05       # of a bias of the stack at the start
@@ -114,7 +116,7 @@ cdef class ClassificationMixture(Model):
         cdef int e, k = len(experts)
         cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
         cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
-        self.experts = ExpertSet(experts, RATE)
+        self.experts = ExpertSet(experts, RATE, SHARE, TRUST, 1)
         self.components = self.experts.components
         self.watch = ErrorWatch()
         self.sees_empty = True

@@ -20,12 +20,13 @@ cdef class ExpertSet:
     cdef Components components     # the models
     cdef readonly list models      # the same as a list
     cdef int count                 # of experts
+    cdef int stacks                # of combinations of them
     cdef State arrays
     cdef int64_t* sees             # [expert]: one of Sees
     cdef int64_t* max_columns      # [expert]: columns beyond which it is disabled; 0: no limit
     cdef int64_t* disabled         # [expert]: 1 if it is disabled for good
-    cdef Experts weights           # exponential weights of the experts and, last, the stack
-    cdef double* portion           # [count + 1]: the same, adding up to 1; see update_portions()
+    cdef Experts weights           # exponential weights of the experts and, last, the stacks
+    cdef double* portion           # [count + stacks]: the same, adding up to 1; see update_portions()
     cdef WeightHistory history
     cdef InstanceViews views
 

@@ -1,7 +1,7 @@
 """The experts of a mixture: their models, what each sees of an instance, and their exponential weights.
 
 `ClassificationMixture` and `RegressionMixture` hold one. It makes the models of a table (see `experts.Expert`), which
-are the components of the mixture, and keeps the weights of the experts and, last, of the stack.
+are the components of the mixture, and keeps the weights of the experts and, last, of the stacks that combine them.
 """
 
 import numpy as np
@@ -21,14 +21,15 @@ from varifold._engine.state import checked_array, fixed
 
 SEES = ("everything", "columns", "bounded")    # the names of Sees
 
-cdef double SHARE = 0.01    # part of all weight that is redistributed evenly after each instance (fixed share)
-cdef double TRUST = 4.0     # weight of the stack at the start, as a multiple of an expert's
-
 
 cdef class ExpertSet:
-    """The models of these experts, with exponential weights of this rate."""
+    """The models of these experts, with exponential weights of this rate.
 
-    def __cinit__(self, experts, double rate):
+    `share` is the part of all weight that is redistributed evenly after each instance (fixed share), `trust` the weight
+    of a stack at the start, as a multiple of an expert's.
+    """
+
+    def __cinit__(self, experts, double rate, double share, double trust, int stacks):
         cdef int e
         self.names = [expert.name for expert in experts]
         self.components = Components()
@@ -36,19 +37,20 @@ cdef class ExpertSet:
             self.components.add(f"{e}.", expert.model())
         self.models = self.components.models
         self.count = self.components.count
-        self.history = WeightHistory(self.count + 1)
+        self.stacks = stacks
+        self.history = WeightHistory(self.count + stacks)
         self.arrays = State()
         self.arrays.declare("disabled", &self.disabled, fixed(self.count, low=0, high=1))
         self.arrays.scratch(&self.sees, fixed(self.count))
         self.arrays.scratch(&self.max_columns, fixed(self.count))
-        self.arrays.scratch(&self.portion, fixed(self.count + 1))
+        self.arrays.scratch(&self.portion, fixed(self.count + stacks))
         self.components.disabled = self.disabled
-        if experts_make(&self.weights, self.count + 1, FIXED_RATE, rate, SHARE) < 0:
+        if experts_make(&self.weights, self.count + stacks, FIXED_RATE, rate, share) < 0:
             raise MemoryError
         for e, expert in enumerate(experts):
             self.sees[e] = SEES.index(expert.sees)
             self.max_columns[e] = expert.max_columns or 0
-            self.weights.held[e] = -log(TRUST)
+            self.weights.held[e] = -log(trust)
 
     def __dealloc__(self):
         experts_free(&self.weights)

@@ -2,12 +2,13 @@
 
 Everything is computed in deviations of the targets from their mean. For each instance
 
-1. the *stack* combines the experts' predictions linearly; its weights are learned by recursive least squares, with
-   errors beyond HUBER typical ones cut to that size;
-2. the *mixture* is the mean of the experts and the stack under exponential weights (rate RATE, fixed share). A loss is
+1. each of two *stacks* combines the experts' predictions linearly; its weights are learned by recursive least squares,
+   with errors beyond HUBER typical ones cut to that size. DRIFTS is added to the variances of the weights, up to their
+   values at the start: one stack hardly forgets, the other follows changes within about a hundred instances;
+2. the *mixture* is the mean of the experts and the stacks under exponential weights (rate RATE, fixed share). A loss is
    the error divided by WORST typical errors, at most 1, squared or not. It lies in [0, 1], so that over T instances the
-   mixture's loss exceeds that of the best of k experts and the stack by at most ln(k + 4) / RATE + T RATE / 8 plus the
-   price of sharing.
+   mixture's loss exceeds that of the best of k experts and the stacks by at most ln(k + 2 TRUST) / RATE + T RATE / 8
+   plus the price of sharing.
 
 Targets that are *outliers* are moved towards the prediction before anything learns them:
 
@@ -29,6 +30,7 @@ from varifold._engine.models.regression cimport RegressionModel, TargetStatistic
 from varifold._engine.names.reading cimport LARGEST
 from varifold._engine.view cimport View
 from varifold._numeric.hedge cimport experts_learn, experts_weights
+from varifold._numeric.kernels cimport add_multiple, subtract_quotients
 from varifold._numeric.memory cimport out_of_memory
 from varifold.auto._expert_set cimport COLUMNS, ExpertSet
 from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_append, level_jumped, level_return, level_step
@@ -37,15 +39,20 @@ from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, WarmUp, within_bounds
 
 from varifold._engine.state import fixed, per_slot
 
+cdef enum:
+    STACKS = 2
+
+cdef double[STACKS] DRIFTS = [1e-5, 1e-2]  # added to the variances of a stack's weights per instance
 cdef double RATE = 3.0             # of the exponential weights
-cdef double BIAS_VARIANCE = 1.0    # of the stack's constant at the start
+cdef double SHARE = 0.003          # part of all weight that is redistributed evenly after each instance
+cdef double TRUST = 2.0            # weight of a stack at the start, as a multiple of an expert's
+cdef double BIAS_VARIANCE = 1.0    # of a stack's constant at the start, never exceeded
 cdef double WORST = 4.0            # typical errors at which a loss reaches its largest value
 cdef double HUBER = 3.0            # typical errors to which the stack cuts errors
 cdef double MEMORY = 200.0         # instances over which the typical error is averaged
 cdef double FAR = 1e6              # largest prediction of an expert, in deviations from the mean
 cdef double SMALLEST = 1e-9        # typical error, in deviations
 cdef double LARGEST_WEIGHT = 100.0 # largest sample weight in the stack
-cdef double DRIFT = 1e-5           # added to the variances of the stack's weights per instance
 cdef double OUTLIER = 12.0         # typical errors beyond which a target is an outlier
 cdef double IN_A_ROW = 5.0         # more outliers on the same side mean a new level, or errors of another size
 cdef double LASTING = 30.0         # more outliers on the same side are learned as they are
@@ -58,14 +65,14 @@ cdef double cut(double z, double largest) noexcept nogil:
 
 
 cdef enum:
-    STATISTICS_NUMBERS = 4     # as saved
+    STATISTICS_NUMBERS = 5     # as saved
     ERRORS_NUMBERS = 4
 
 cdef struct Statistics:
     double rounds              # instances evaluated
     double typical_error       # running mean of the mixture's absolute error, in deviations of the target
-    double stack_square        # running mean of the stack's squared error
     double outliers            # outliers in a row: above the prediction counted up from 0, below it down
+    double[STACKS] stack_square    # running mean of a stack's squared error
 
 cdef struct Errors:            # of the predictions, in the target's units, for the report
     double recent              # mean of about 50
@@ -83,22 +90,24 @@ cdef class RegressionMixture(RegressionModel):
     cdef TargetStatistics own      # statistics of the targets without outliers, for the experts
     cdef Statistics* statistics
     cdef Errors* errors
-    cdef double* mean              # [k + 1]: weights of the stack, and its constant
-    cdef double* cov               # [k + 1][k + 1]: their covariance
+    cdef double* mean              # [stack][k + 1]: its weights and its constant
+    cdef double* cov               # [stack][k + 1][k + 1]: their covariance
+    cdef double* variance          # [k + 1]: their variances at the start, never exceeded
     cdef Level* level              # an offset to the experts' predictions
     cdef WarmUp warm_up            # the first instances, until it is known which targets are outliers
     cdef RegressionMixture relearned   # one that has learned these without outliers; learning adopts it
 
     # of the instance at hand, in deviations from the mean
-    cdef double* prediction        # [k + 1]: of experts and stack
-    cdef double* loss              # [k + 1]
+    cdef double* prediction        # [k + STACKS]: of experts and stacks
+    cdef double* loss              # [k + STACKS]
+    cdef double* input             # [k + 1]: of the stacks: predictions of the experts and 1
     cdef double* work              # [k + 1]
     cdef double* share             # [slot]: contributions of one expert
 
     def __cinit__(self, experts, bint absolute=False):
-        cdef int e, k = len(experts)
+        cdef int e, s, k = len(experts)
         self.table = tuple(experts)
-        self.experts = ExpertSet(experts, RATE)
+        self.experts = ExpertSet(experts, RATE, SHARE, TRUST, STACKS)
         self.components = self.experts.components
         self.absolute = absolute
         self.own = TargetStatistics()
@@ -108,17 +117,23 @@ cdef class RegressionMixture(RegressionModel):
         self.prepares = True
         self.arrays.declare("statistics", <double**> &self.statistics, fixed(STATISTICS_NUMBERS))
         self.arrays.declare("errors", <double**> &self.errors, fixed(ERRORS_NUMBERS))
-        self.arrays.declare("stack.mean", &self.mean, fixed(k + 1))
-        self.arrays.declare("stack.covariance", &self.cov, fixed(k + 1, width=k + 1))
+        self.arrays.declare("stack.mean", &self.mean, fixed(STACKS, width=k + 1))
+        self.arrays.declare("stack.covariance", &self.cov, fixed(STACKS * (k + 1), width=k + 1))
         self.arrays.declare("level", <double**> &self.level, fixed(LEVEL_NUMBERS))
-        self.arrays.scratch(&self.prediction, fixed(k + 1))
-        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.variance, fixed(k + 1))
+        self.arrays.scratch(&self.prediction, fixed(k + STACKS))
+        self.arrays.scratch(&self.loss, fixed(k + STACKS))
+        self.arrays.scratch(&self.input, fixed(k + 1))
         self.arrays.scratch(&self.work, fixed(k + 1))
         self.arrays.scratch(&self.share, per_slot())
         for e, expert in enumerate(experts):
-            self.mean[e] = expert.stack_weight
-            self.cov[e * (k + 1) + e] = expert.stack_variance
-        self.cov[(k + 1) * (k + 1) - 1] = BIAS_VARIANCE
+            self.variance[e] = expert.stack_variance
+            for s in range(STACKS):
+                self.mean[s * (k + 1) + e] = expert.stack_weight
+        self.variance[k] = BIAS_VARIANCE
+        for s in range(STACKS):
+            for e in range(k + 1):
+                self.cov[(s * (k + 1) + e) * (k + 1) + e] = self.variance[e]
 
     # ---------------------------------------------------------------- memory
 
@@ -184,8 +199,8 @@ cdef class RegressionMixture(RegressionModel):
         self.statistics[0] = other.statistics[0]
         self.errors[0] = other.errors[0]
         self.level[0] = other.level[0]
-        memcpy(self.mean, other.mean, d * sizeof(double))
-        memcpy(self.cov, other.cov, d * d * sizeof(double))
+        memcpy(self.mean, other.mean, STACKS * d * sizeof(double))
+        memcpy(self.cov, other.cov, STACKS * d * d * sizeof(double))
         self.relearned = None
         return 0
 
@@ -209,8 +224,8 @@ cdef class RegressionMixture(RegressionModel):
         return self.experts.columns_of(v) if self.experts.sees[e] == COLUMNS else v
 
     cdef void predict_all(self, View* v) noexcept nogil:
-        """Predict with every expert and the stack; a disabled expert predicts the mean."""
-        cdef int e
+        """Predict with every expert and the stacks; a disabled expert predicts the mean."""
+        cdef int e, s
         cdef double z
         for e in range(self.experts.count):
             self.prediction[e] = 0.0
@@ -218,15 +233,16 @@ cdef class RegressionMixture(RegressionModel):
                 continue
             z = (predict_component(self.components, e, self.seen_by(e, v)) - self.own.mean) / self.own.deviation
             self.prediction[e] = cut(z, FAR) if isfinite(z) else 0.0
-        self.prediction[self.experts.count] = self.stacked()
+        for s in range(STACKS):
+            self.prediction[self.experts.count + s] = self.stacked(self.mean + s * (self.experts.count + 1))
         self.experts.update_portions()
 
-    cdef double stacked(self) noexcept nogil:
-        """Return the stack's prediction, at most a typical error outside of the experts' predictions."""
+    cdef double stacked(self, const double* mean) noexcept nogil:
+        """Return a stack's prediction, at most a typical error outside of the experts' predictions."""
         cdef int e
-        cdef double z = self.mean[self.experts.count], low = self.prediction[0], high = self.prediction[0]
+        cdef double z = mean[self.experts.count], low = self.prediction[0], high = self.prediction[0]
         for e in range(self.experts.count):
-            z += self.mean[e] * self.prediction[e]
+            z += mean[e] * self.prediction[e]
             low = min(low, self.prediction[e])
             high = max(high, self.prediction[e])
         low -= self.statistics.typical_error
@@ -237,7 +253,7 @@ cdef class RegressionMixture(RegressionModel):
         """Return the weighted mean of the predictions, in deviations."""
         cdef int e
         cdef double z = 0.0
-        for e in range(self.experts.count + 1):
+        for e in range(self.experts.count + STACKS):
             z += self.experts.portion[e] * self.prediction[e]
         return z
 
@@ -303,49 +319,52 @@ cdef class RegressionMixture(RegressionModel):
         return y - self.level.offset
 
     cdef void learn_combination(self, double z, double w) noexcept nogil:
-        """Update weights and stack with the predictions for a target of z deviations."""
+        """Update weights and stacks with the predictions for a target of z deviations."""
+        cdef int i, k = self.experts.count
         cdef Statistics* s = self.statistics
         cdef double rate = 1.0 / min(s.rounds + 1.0, MEMORY), error = fabs(z - self.mixed())
         s.typical_error += rate * (error - s.typical_error)
-        error = z - self.prediction[self.experts.count]
-        s.stack_square += rate * (min(error * error, FAR) - s.stack_square)
         s.rounds += 1.0
         self.learn_weights(z, min(w, 1.0))
-        self.learn_stack(z, w)
+        memcpy(self.input, self.prediction, k * sizeof(double))
+        self.input[k] = 1.0
+        for i in range(STACKS):
+            error = z - self.prediction[k + i]
+            s.stack_square[i] += rate * (min(error * error, FAR) - s.stack_square[i])
+            self.learn_stack(i, z, w)
 
     cdef void learn_weights(self, double z, double w) noexcept nogil:
-        """Update the exponential weights with the losses of experts and stack."""
+        """Update the exponential weights with the losses of experts and stacks."""
         cdef int e
         cdef double error, unit = max(self.statistics.typical_error, SMALLEST)
-        for e in range(self.experts.count + 1):
+        for e in range(self.experts.count + STACKS):
             error = min(fabs(z - self.prediction[e]) / (WORST * unit), 1.0)
             self.loss[e] = error if self.absolute else error * error
         experts_learn(&self.experts.weights, self.loss, w)
 
-    cdef void learn_stack(self, double z, double w) noexcept nogil:
-        """Update the stack: recursive least squares, with the mean square of its errors as noise.
+    cdef void learn_stack(self, int s, double z, double w) noexcept nogil:
+        """Update a stack: recursive least squares, with the mean square of its errors as noise.
 
         With inputs x (the experts' predictions and 1): mean += C x e / (noise + x^T C x), C -= C x x^T C / (...).
         """
-        cdef int i, j, d = self.experts.count + 1
-        cdef double stacked = self.prediction[d - 1], error = z, spread = 0.0, noise, gain
-        self.prediction[d - 1] = 1.0    # the input of the constant
+        cdef int i, d = self.experts.count + 1
+        cdef double error = z, spread = 0.0, noise, gain
+        cdef double* mean = self.mean + s * d
+        cdef double* cov = self.cov + s * d * d
+        memset(self.work, 0, d * sizeof(double))
         for i in range(d):
-            error -= self.mean[i] * self.prediction[i]
-            self.work[i] = 0.0
-            for j in range(d):
-                self.work[i] += self.cov[i * d + j] * self.prediction[j]
-            spread += self.prediction[i] * self.work[i]
+            error -= mean[i] * self.input[i]
+            add_multiple(d, self.work, self.input[i], cov + i * d)    # the covariance is symmetric to the bit
+        for i in range(d):
+            spread += self.input[i] * self.work[i]
         error = cut(error, HUBER * max(self.statistics.typical_error, SMALLEST))
-        noise = max(self.statistics.stack_square, SMALLEST) / min(w, LARGEST_WEIGHT)
+        noise = max(self.statistics.stack_square[s], SMALLEST) / min(w, LARGEST_WEIGHT)
         gain = 1.0 / (noise + spread)
         if spread >= 0.0 and isfinite(spread) and isfinite(error):
             for i in range(d):
-                self.mean[i] += gain * error * self.work[i]
-                for j in range(d):
-                    self.cov[i * d + j] -= gain * self.work[i] * self.work[j]
-                self.cov[i * d + i] += DRIFT
-        self.prediction[d - 1] = stacked
+                mean[i] += gain * error * self.work[i]
+                subtract_quotients(d, cov + i * d, self.work[i], self.work, noise + spread)
+                cov[i * d + i] = min(cov[i * d + i] + DRIFTS[s], self.variance[i])
 
     cdef void learn_experts(self, View* v, double y, double w) noexcept nogil:
         """Let the experts learn; disable those for which there are too many features."""
@@ -370,18 +389,23 @@ cdef class RegressionMixture(RegressionModel):
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Return the weighted mean of the experts' magnitudes, without experts that see columns."""
-        cdef int e, stack = self.experts.count
-        cdef double total = 0.0
+        cdef int e, s, k = self.experts.count
+        cdef double total = 0.0, stacks = 0.0
         self.experts.update_portions()
-        for e in range(stack):
+        for s in range(STACKS):
+            stacks += self.experts.portion[k + s]
+        for e in range(k):
             if self.experts.sees[e] != COLUMNS and not self.experts.disabled[e]:
-                total += ((self.experts.portion[e] + self.experts.portion[stack] / stack)
-                          * self.components.magnitude(e, slot))
+                total += (self.experts.portion[e] + stacks / k) * self.components.magnitude(e, slot)
         return total
 
     cdef double part_of(self, int e) noexcept nogil:
-        """Return the factor of an expert's prediction in the mixture, directly and through the stack."""
-        return self.experts.portion[e] + self.experts.portion[self.experts.count] * self.mean[e]
+        """Return the factor of an expert's prediction in the mixture, directly and through the stacks."""
+        cdef int s, k = self.experts.count
+        cdef double part = self.experts.portion[e]
+        for s in range(STACKS):
+            part += self.experts.portion[k + s] * self.mean[s * (k + 1) + e]
+        return part
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
@@ -408,7 +432,7 @@ cdef class RegressionMixture(RegressionModel):
         return True
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return what absent features add; the intercept gets presence, the stack's constant and the means."""
+        """Return what absent features add; the intercept gets presence, the stacks' constants and the means."""
         cdef int e
         cdef Py_ssize_t i
         cdef double[::1] out
@@ -432,13 +456,19 @@ cdef class RegressionMixture(RegressionModel):
         return self.experts.names
 
     def expert_weights(self):
-        """Return the weight by expert, the stack last."""
+        """Return the weight by expert, the stacks last."""
         self.experts.update_portions()
-        return {name: self.experts.portion[e] for e, name in enumerate([*self.experts.names, "stack"])}
+        return {name: self.experts.portion[e]
+                for e, name in enumerate([*self.experts.names, "stack", "stack, recent"])}
 
     def weight_history(self):
-        """Return (steps, weights of experts and stack after each of them)."""
+        """Return (steps, weights of experts and stacks after each of them)."""
         return self.experts.history.rows()
+
+    def expert_predictions(self):
+        """Return what the experts and the stacks predicted last, in the target's units."""
+        cdef int e
+        return [self.own.mean + self.own.deviation * self.prediction[e] for e in range(self.experts.count + STACKS)]
 
     def typical_error(self):
         """Return the mean absolute error of about 200 predictions, in the target's units; NaN before the first."""

@@ -21,6 +21,8 @@ from varifold.linear._additive import AdditiveRule
 from varifold.linear._additiveregressor import AdditiveRegression
 from varifold.linear._arow import AROWRule
 from varifold.linear._arowregressor import AROWRegression
+from varifold.linear._ogd import OGDRule
+from varifold.linear._ogdregression import OGDRegression
 from varifold.linear._recall import RecallRule
 from varifold.linear._tracking import TrackingRegression
 from varifold.naive_bayes._frequency import FrequencyModel
@@ -109,7 +111,7 @@ def _window_forest(trees: int, window: int) -> Model:
 
 def _regression_forest(window: int) -> RegressionModel:
     return WindowForestRegression(
-        trees=10, window=window, columns=2.0, cuts=16, min_leaf=1, smoothing=1.0, seed=0, numbers=100_000
+        trees=10, window=window, columns=2.0, cuts=8, min_leaf=1, smoothing=1.0, seed=0, numbers=100_000
     )
 
 
@@ -170,10 +172,11 @@ _REGRESSOR = (
     Expert(name="additive", model=lambda: AdditiveRegression(AdditiveRule(10.0, 20_000)), stack_weight=0.1),
     Expert(name="tracking", model=lambda: TrackingRegression(0.2, 0.2), stack_weight=0.1),
     Expert(name="tracking, slow", model=lambda: TrackingRegression(0.03, 0.1), stack_weight=0.1),
+    Expert(name="gradient", model=lambda: OGDRegression(OGDRule(1.0)), stack_weight=0.1),
     Expert(name="presence", model=lambda: AROWRegression(AROWRule(1.0)), sees="columns", stack_weight=0.1),
     Expert(name="neighbours", model=lambda: NeighboursRegression(5, 500), stack_weight=0.1),
     Expert(name="window forest", model=partial(_regression_forest, 10_000), stack_weight=0.1),
     Expert(name="copula", model=_copula, max_columns=1_024, stack_weight=0.1),
     Expert(name="mean", model=RegressionModel, stack_weight=0.1),
 )
-"""The stack starts as the mean of the ten experts."""
+"""The stacks start near the mean of the experts."""

@@ -36,16 +36,18 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
     -----
     *No paper.* Experts (`varifold.auto.experts`): `AROWRegressor`, diagonal and with full covariance up to 128
     features; `AdditiveRegressor` (r = 10); two lines that follow the target by steps of a fixed rate, a fast and a slow
-    one; a line on the presence of columns; the 5 nearest of the last 500 instances; `WindowForestRegressor` with 10
-    trees whose leaves may hold one instance, on at most 10,000 instances or 100,000 values; `CopulaRegressor` with
-    windows of 500 values over the 64 most active features, disabled beyond 1,024 features; the mean.
+    one; gradient descent as in `FESLRegressor` (c = 1); a line on the presence of columns; the 5 nearest of the last
+    500 instances; `WindowForestRegressor` with 10 trees of 8 cuts whose leaves may hold one instance, on at most 10,000
+    instances or 100,000 values; `CopulaRegressor` with windows of 500 values over the 64 most active features, disabled
+    beyond 1,024 features; the mean.
 
-    *Combination.* The *stack* is a linear combination of the experts' predictions, learned by recursive least squares;
+    *Combination.* A *stack* is a linear combination of the experts' predictions, learned by recursive least squares;
     errors beyond three typical ones are cut to that size, and it predicts at most a typical error outside of the
-    experts' predictions. The mixture is the exponentially weighted mean (rate 3) of the experts and the stack, with 1%
-    of the weight shared out after each instance. A loss is the error divided by four typical errors, at most 1, squared
-    or not: over T instances the mixture's loss exceeds that of the best of the k experts and the stack by at most
-    ln(k + 4) / 3 + 3 T / 8 + T ln(1 / (1 - .01)) / 3, and with bounded squared errors, which are mixable, by far less.
+    experts' predictions. There are two: one hardly forgets, the other adapts within about a hundred instances. The
+    mixture is the exponentially weighted mean (rate 3) of the experts and the stacks, with .3% of the weight shared out
+    after each instance. A loss is the error divided by four typical errors, at most 1, squared or not: over T instances
+    the mixture's loss exceeds that of the best of the k experts and the stacks by at most
+    ln(k + 4) / 3 + 3 T / 8 + T ln(1 / (1 - .003)) / 3, and with bounded squared errors, which are mixable, by far less.
 
     *Outliers.* The first 32 instances are kept. A target among them whose distance from their median is more than
     twenty times the third quartile of the distances is an outlier, unless one in eight is: new experts learn these

@@ -21,7 +21,8 @@ from varifold.copula._marginals cimport Window, normal_cdf
 from varifold._engine.state import fixed, per_slot
 
 cdef enum:
-    TARGET = 1    # slot of the target in the copula's space
+    TARGET = 1              # slot of the target in the copula's space
+    MOST_INTERVALS = 128    # intervals of scores for which probabilities are computed, about
 
 cdef double LEAST_SCORE = 1e-9    # smaller conditional means are not attributed to features
 
@@ -115,18 +116,24 @@ cdef class CopulaRegression(RegressionModel):
         """Return the mean of the target whose score is N(z, sd^2); store the probabilities of its values in `chance`.
 
         A value stands for the scores nearer to its rank than to others'; with few levels, for those of its interval.
+        Without such levels neighbouring values of a long window share the probability of all of them evenly.
         """
-        cdef Py_ssize_t node = self.target_node(), i
+        cdef Py_ssize_t node = self.target_node(), i = 0, end
         cdef Window* w = &self.copula.marginals.window[node]
-        cdef int half = 0 if self.copula.marginals.ordinal(node) else 1
-        cdef double low = 0.0, high, mean = 0.0, middle = w.sorted[w.n // 2]
+        cdef bint ordinal = self.copula.marginals.ordinal(node)
+        cdef Py_ssize_t together = 1 if ordinal else 1 + w.n // MOST_INTERVALS
+        cdef double low = 0.0, high, share, mean = 0.0, middle = w.sorted[w.n // 2]
         self.known = w.n
-        for i in range(w.n):
+        while i < w.n:
+            end = min(i + together, w.n)
             high = 1.0
-            if i + 1 < w.n:
-                high = normal_cdf((self.copula.marginals.normal_quantile(2 * (i + 1) + half, w.n) - z) / sd)
-            self.chance[i] = high - low
-            mean += self.chance[i] * (w.sorted[i] - middle)
+            if end < w.n:
+                high = normal_cdf((self.copula.marginals.normal_quantile(2 * end + (not ordinal), w.n) - z) / sd)
+            share = (high - low) / (end - i)
+            while i < end:
+                self.chance[i] = share
+                mean += share * (w.sorted[i] - middle)
+                i += 1
             low = high
         return middle + mean
 

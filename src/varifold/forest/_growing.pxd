@@ -42,6 +42,7 @@ cdef class Growing(Model):
     cdef int64_t end                   # rows added to the window before it began
     cdef double weight                 # of its rows
     cdef uint64_t draws                # made for it
+    cdef uint64_t tree_hash            # scratch: of the seed and the tree, as the draws of a split begin
     cdef Py_ssize_t enough             # rows on either side of a split of the node, among those that it is chosen by
     cdef Py_ssize_t credit             # rows that may be processed before the next instance
     cdef Pending[DEEPEST + 2] pending  # a stack

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
-from varifold._numeric.hashing cimport draw
+from varifold._numeric.hashing cimport mix
 from varifold._numeric.kernels cimport count_below
 from varifold.forest._window cimport ABSENT_RIGHT, PRESENCE, Row, place, side, side_of
 
@@ -24,9 +24,9 @@ cdef class Growing(Model):
         return Model.grow(self, capacity)
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
-        """A number from 0 to n - 1, by the next draw for this tree."""
+        """Draw a number from 0 to n - 1: a hash of the seed, the tree and the number of its draws."""
         self.draws += 1
-        return <Py_ssize_t> (draw(self.seed, <uint64_t> self.begun, self.draws) % <uint64_t> n)
+        return <Py_ssize_t> (mix(self.tree_hash ^ self.draws) % <uint64_t> n)
 
     cdef Py_ssize_t fewest(self) noexcept nogil:
         """Rows on either side of a split: with many labels more, as every node holds a count of each."""
@@ -129,6 +129,7 @@ cdef class Growing(Model):
         cdef int attempt, i, wanted, count = 0, useful = 0
         cdef int32_t key
         self.enough = self.fewest()
+        self.tree_hash = mix(mix(self.seed) ^ <uint64_t> self.begun)
         if n > SAMPLE:
             self.enough = min(self.enough, max(2, self.enough * SAMPLE // n))
             order = self.sample(order, n)
@@ -138,7 +139,7 @@ cdef class Growing(Model):
         best.gain = 0.0
         best.key = 0
         for attempt in range(3 * wanted):
-            if useful >= wanted or count == MOST_COLUMNS:
+            if useful >= wanted or count == MOST_COLUMNS or (n == 2 and best.key):    # all splits of two rows are alike
                 break
             r = &self.window.row[order[self.pick(n)]]
             if r.n == 0:
@@ -178,11 +179,15 @@ cdef class Growing(Model):
             self.value[i] = r.value[at] if at >= 0 else NONE
 
     cdef int draw_cuts(self, Py_ssize_t n, int32_t key) noexcept nogil:
-        """Collect distinct values of random rows, ascending (of numbers, the midpoints); return their number."""
+        """Collect distinct values, ascending (of numbers, the midpoints); return their number.
+
+        The values are those of random rows, or of all rows if there are at most half as many as are drawn.
+        """
         cdef int i, j, at, m = 0
+        cdef bint few = 2 * n <= self.cuts
         cdef double value
-        for i in range(self.cuts):
-            value = self.value[self.pick(n)]
+        for i in range(n if few else self.cuts):
+            value = self.value[i if few else self.pick(n)]
             if value != value or (key & 1 and value == 0.0):
                 continue
             j = m

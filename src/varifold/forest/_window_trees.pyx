@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from varifold._engine.models.model cimport Model
@@ -19,6 +20,8 @@ cdef double DRIFT = 2.0        # threshold of the accumulated excess that signal
 cdef double SPREAD = 60.0      # plus this factor times the variance of a loss
 cdef int64_t TRUSTED = 100     # instances before the usual loss is reliable
 cdef Py_ssize_t FEWEST = 20    # minimum number of rows to learn from after drift
+cdef Py_ssize_t TRIAL = 500    # rows for which trees from before a drift are kept, in case that it does not last
+cdef double LEAD_MEMORY = 50.0 # rows over which losses of both kinds of trees are compared
 cdef Py_ssize_t SHARE = 20     # rows processed per instance and tree: enough to grow trees of this mean depth in time
 cdef Py_ssize_t ALL = 1 << 40  # more than a tree can use
 
@@ -29,6 +32,10 @@ cdef class WindowTrees(Growing):
     The window stops growing when it holds `numbers` values (0: no bound) in at least 1,000 rows of more than `narrow`
     values on average. A subclass reads an instance, predicts it, passes a loss from 0 to 1 to watch(), stores label or
     target and weight in `current`, and calls advance().
+
+    After a drift, trees are grown on the rows since then. What looks like a drift may pass (a holiday, a fault), so the
+    trees from before stay on trial for TRIAL rows. Both kinds predict, weighted by their recent losses, which the
+    subclass passes to compare(); then those that are behind are dropped.
     """
 
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
@@ -45,7 +52,7 @@ cdef class WindowTrees(Growing):
         self.seed = seed
         self.sees_empty = True
         self.prepares = True
-        self.arrays.declare("roots", &self.root, fixed(trees))
+        self.arrays.declare("roots", &self.root, fixed(2 * trees))
         self.arrays.declare("importance", &self.importance, per_slot(low=0))
         self.arrays.scratch(&self.current_key, per_slot())
         self.arrays.scratch(&self.current_value, per_slot())
@@ -94,9 +101,24 @@ cdef class WindowTrees(Growing):
 
     # ---------------------------------------------------------------- walking the trees
 
-    cdef int standing(self) noexcept nogil:
-        """Return the number of trees that predict."""
+    cdef int recent(self) noexcept nogil:
+        """Return the number of trees that predict and are not on trial."""
         return <int> min(self.grown, <int64_t> self.trees)
+
+    cdef int standing(self) noexcept nogil:
+        """Return the number of trees that predict, those on trial last."""
+        return self.recent() + self.earlier
+
+    cdef int32_t root_of(self, int t) noexcept nogil:
+        """Return the root of one of the trees that predict."""
+        return self.root[t if t < self.recent() else self.trees + t - self.recent()]
+
+    cdef double weight_of(self, int t) noexcept nogil:
+        """Return the weight of one of the trees that predict; all weights sum to 1."""
+        cdef int recent = self.recent()
+        if recent == 0 or self.earlier == 0:
+            return 1.0 / self.standing()
+        return 1.0 / (1.0 + exp(-self.lead)) / recent if t < recent else 1.0 / (1.0 + exp(self.lead)) / self.earlier
 
     cdef void read(self, View* v) noexcept nogil:
         """Read the instance by column."""
@@ -126,6 +148,10 @@ cdef class WindowTrees(Growing):
             self.since = 0
         if self.root_growing and self.work(SHARE * self.trees, self.trees):
             self.plant()
+        if self.earlier:
+            self.trial += 1
+            if self.trial >= TRIAL and self.grown:
+                self.end_trial()
 
     cdef Py_ssize_t next_length(self) noexcept nogil:
         """Return the number of rows to learn from after one more instance: one more, up to the window."""
@@ -144,11 +170,45 @@ cdef class WindowTrees(Growing):
         self.usual += rate * (loss - self.usual)
         spread = self.times_variance(SPREAD, loss, rate)
         if self.judged > TRUSTED and self.excess > DRIFT + spread:
+            if self.earlier == 0:
+                self.begin_trial()
             self.length = min(self.length, max(self.rising, FEWEST) - 1)
             self.abandon()
             self.judged = 0
             self.rising = 0
             self.excess = 0.0
+
+    cdef void begin_trial(self) noexcept nogil:
+        """Put all trees on trial."""
+        cdef int t
+        self.earlier = self.recent()
+        for t in range(self.earlier):
+            self.root[self.trees + t] = self.root[t]
+        self.earlier_length = self.length
+        self.trial = 0
+        self.lead = 0.0
+        self.grown = 0
+
+    cdef void compare(self, double recent_loss, double earlier_loss) noexcept nogil:
+        """Update the odds of both kinds of trees with their losses, from 0 to 1."""
+        self.lead += earlier_loss - recent_loss - self.lead / LEAD_MEMORY
+
+    cdef void end_trial(self) noexcept nogil:
+        """Drop the trees on trial, or those grown since the drift if these are behind."""
+        cdef int t
+        if self.lead < 0.0:
+            self.abandon()
+            for t in range(self.recent()):
+                self.nodes.release_tree(self.root[t])
+            for t in range(self.earlier):
+                self.root[t] = self.root[self.trees + t]
+            self.grown = self.earlier
+            self.length = self.earlier_length + self.trial
+            self.length = min(self.next_length(), self.length)
+        else:
+            for t in range(self.earlier):
+                self.nodes.release_tree(self.root[self.trees + t])
+        self.earlier = 0
 
     cdef double times_variance(self, double factor, double loss, double rate) noexcept nogil:
         """Return the factor times the variance of the losses, including the current one at this rate."""
@@ -187,21 +247,27 @@ cdef class WindowTrees(Growing):
 
     def dump_trees(self):
         """Return window, nodes, the growing tree and counters."""
-        counters = [self.grown, self.length, self.since, self.judged, self.rising]
+        counters = [self.grown, self.length, self.since, self.judged, self.rising, self.earlier, self.earlier_length,
+                    self.trial]
         return {**self.window.dump(), **self.nodes.dump(self.classes), **self.dump_growth(),
-                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess])}
+                "counters": np.array(counters, dtype=np.int64), "errors": np.array([self.usual, self.excess, self.lead])}
 
     def fill_trees(self, dict arrays, Py_ssize_t capacity):
         """Restore the checked result of dump_trees(), after the declared arrays."""
         self.window.fit_table(capacity, self.window.room)
         self.window.fill(arrays, capacity, self.classes)
-        counters = checked_array(arrays, "counters", "i", (5,), 0, 1 << 53).tolist()
-        self.grown, self.length, self.since, self.judged, self.rising = counters
-        if self.length > min(self.window.taken, <int64_t> min(self.most, self.window.most)):
-            raise ValueError(f"trees of {self.length} rows out of {self.window.taken}")
-        self.usual, self.excess = checked_array(arrays, "errors", "f", (2,), 0).tolist()
+        counters = checked_array(arrays, "counters", "i", (8,), 0, 1 << 53).tolist()
+        self.grown, self.length, self.since, self.judged, self.rising, earlier, self.earlier_length, self.trial = counters
+        self.earlier = min(earlier, self.trees)
+        most = min(self.window.taken, <int64_t> min(self.most, self.window.most))
+        if max(self.length, self.earlier_length) > most:
+            raise ValueError(f"trees of {max(self.length, self.earlier_length)} rows out of {self.window.taken}")
+        self.usual, self.excess, self.lead = checked_array(arrays, "errors", "f", (3,)).tolist()
+        if min(self.usual, self.excess) < 0.0:
+            raise ValueError("errors holds numbers below 0")
         self.fill_growth(arrays)
-        roots = [*arrays["roots"][:min(self.grown, self.trees)], *([self.root_growing] if self.root_growing else [])]
+        roots = [*arrays["roots"][:self.recent()], *arrays["roots"][self.trees:self.trees + self.earlier],
+                 *([self.root_growing] if self.root_growing else [])]
         self.nodes.fill(arrays, capacity, self.classes, roots)
         self.check_pending()
         self.nodes.reserve_pairs(self.length_growing // self.fewest() + 1)

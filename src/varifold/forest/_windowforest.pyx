@@ -50,14 +50,20 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef void ask_trees(self, double* out, int y, double w) noexcept nogil:
         """Compute the log of the trees' mean probability by class; count the label in every tree if w > 0."""
-        cdef int c, t, trees = self.standing()
+        cdef int c, t, recent = self.recent(), trees = self.standing()
+        cdef double weight
+        cdef double[2] right = [0.0, 0.0]    # probability of y: trees grown since the last drift, and those on trial
         memset(out, 0, self.classes * sizeof(double))
         for t in range(trees):
-            self.descend(self.root[t], y, w)
+            self.descend(self.root_of(t), y, w)
+            weight = self.weight_of(t)
             for c in range(self.classes):
-                out[c] += self.chance[c]
+                out[c] += weight * self.chance[c]
+            right[t >= recent] += self.chance[y] / (recent if t < recent else self.earlier)
         for c in range(self.classes):
-            out[c] = log(out[c] / trees) if trees else 0.0
+            out[c] = log(out[c]) if trees else 0.0
+        if w > 0.0 and recent and self.earlier:
+            self.compare(1.0 - right[0], 1.0 - right[1])
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         self.read(v)
@@ -78,7 +84,7 @@ cdef class WindowForestModel(WindowTrees):
         cdef bint prepared = self.root_growing == 0
         self.read(v)
         self.ask_trees(out, y, w)
-        if self.grown and self.classes > 1:
+        if self.standing() and self.classes > 1:
             self.watch(argmax(self.classes, out) != y)
         self.current.y = y
         self.current.w = w
@@ -138,8 +144,8 @@ cdef class WindowForestModel(WindowTrees):
 
     # ---------------------------------------------------------------- explaining
 
-    cdef double follow(self, int32_t node, int label) noexcept nogil:
-        """Record what each split on the path adds to the label's probability; return that of the root."""
+    cdef double follow(self, int32_t node, int label, double weight) noexcept nogil:
+        """Record what each split on the path of a tree of this weight adds to the probability; return the root's."""
         cdef int c
         cdef int32_t slot = -1
         cdef double total, before, chance = 1.0 / self.classes, first = 0.0
@@ -154,7 +160,7 @@ cdef class WindowForestModel(WindowTrees):
             if slot < 0:
                 first = chance
             else:
-                self.part_of[slot] += chance - before
+                self.part_of[slot] += weight * (chance - before)
             if self.nodes.left[node] == 0:
                 return first
             slot = self.blamed(self.nodes.key[node])
@@ -162,27 +168,27 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef double share(self, View* v, int label) noexcept nogil:
         """Compute the contributions by slot in part_of (slot 0: disabled splits) and return the label's score."""
-        cdef int t, trees = self.standing()
+        cdef int t
         cdef Py_ssize_t i
         cdef double base = 0.0, added = 0.0, scale
         memset(self.part_of, 0, self.space.size * sizeof(double))
         self.read(v)
         self.ask_trees(self.mean, 0, 0.0)
-        for t in range(trees):
-            base += self.follow(self.root[t], label) / trees
+        for t in range(self.standing()):
+            base += self.weight_of(t) * self.follow(self.root_of(t), label, self.weight_of(t))
         for i in range(self.space.size):
-            added += self.part_of[i] / trees
+            added += self.part_of[i]
         # probabilities are additive, logarithms are not: rescale all contributions by one factor
         scale = (self.mean[label] - log(base)) / added if fabs(added) > 1e-9 * base else 1.0 / base
         for i in range(self.space.size):
-            self.part_of[i] *= scale / trees
+            self.part_of[i] *= scale
         return self.mean[label]
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i
         cdef double rest
         memset(out, 0, v.n * sizeof(double))
-        if self.grown == 0:
+        if self.standing() == 0:
             return
         rest = self.share(v, label)
         for i in range(1, self.space.size):
@@ -192,7 +198,7 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef dict absent_contributions(self, View* v, int label):
         cdef Py_ssize_t i
-        if self.grown == 0:
+        if self.standing() == 0:
             return {}
         self.share(v, label)
         here = {v.slot[i] for i in range(v.n)}

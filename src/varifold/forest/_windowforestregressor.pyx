@@ -68,11 +68,16 @@ cdef class RegressionTrees(WindowTrees):
 
     cdef double predict_and_count(self, double y, double w) noexcept nogil:
         """Return the trees' mean for the instance that was read; add the target y to their nodes if w > 0."""
-        cdef int t, trees = self.standing()
-        cdef double prediction = 0.0
-        for t in range(trees):
-            prediction += self.descend(self.root[t], y, w) - self.target.mean
-        return self.target.mean + prediction / trees if trees else self.target.mean
+        cdef int t, recent = self.recent()
+        cdef double share, total = 0.0, deviation
+        cdef double[2] mean = [0.0, 0.0]    # of the trees grown since the last drift, and of those on trial
+        for t in range(self.standing()):
+            deviation = self.descend(self.root_of(t), y, w) - self.target.mean
+            mean[t >= recent] += deviation / (recent if t < recent else self.earlier)
+            total += self.weight_of(t) * deviation
+        if w > 0.0 and recent and self.earlier:
+            self.compare(self.loss_of(y - self.target.mean - mean[0]), self.loss_of(y - self.target.mean - mean[1]))
+        return self.target.mean + total
 
     cdef double predict(self, View* v) noexcept nogil:
         self.read(v)
@@ -86,16 +91,19 @@ cdef class RegressionTrees(WindowTrees):
         cdef double prediction
         self.read(v)
         prediction = self.predict_and_count(y, w)
-        if self.grown:
+        if self.standing():
             self.monitor_error(fabs(y - prediction))
         self.current.target = y
         self.current.w = w
         self.advance(prepared)
 
+    cdef double loss_of(self, double error) noexcept nogil:
+        """Return the loss of an error, from 0 to 1."""
+        return min(fabs(error) / (WORST * self.typical), 1.0) if self.typical > 0.0 else error != 0.0
+
     cdef void monitor_error(self, double error) noexcept nogil:
         """Monitor the error in units of the typical error, which is averaged robustly."""
-        cdef double loss = min(error / (WORST * self.typical), 1.0) if self.typical > 0.0 else error > 0.0
-        self.watch(loss)
+        self.watch(self.loss_of(error))
         if self.judged > 1 and self.typical > 0.0:
             error = min(error, LARGEST * self.typical)
         self.typical += max(USUAL, 1.0 / max(self.judged, 1)) * (error - self.typical)
@@ -166,8 +174,8 @@ cdef class RegressionTrees(WindowTrees):
 
     # ---------------------------------------------------------------- explaining
 
-    cdef void follow(self, int32_t node) noexcept nogil:
-        """Record in part_of what each split on the path adds to the tree's prediction."""
+    cdef void follow(self, int32_t node, double weight) noexcept nogil:
+        """Record in part_of what each split on the path adds to the prediction of a tree of this weight."""
         cdef int32_t slot = -1
         cdef double before, prediction = self.target.mean
         cdef double* held
@@ -176,7 +184,7 @@ cdef class RegressionTrees(WindowTrees):
             before = prediction
             prediction += (held[MEAN] - prediction) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
             if slot >= 0:
-                self.part_of[slot] += prediction - before
+                self.part_of[slot] += weight * (prediction - before)
             if self.nodes.left[node] == 0:
                 return
             slot = self.blamed(self.nodes.key[node])
@@ -184,15 +192,14 @@ cdef class RegressionTrees(WindowTrees):
 
     cdef void share(self, View* v) noexcept nogil:
         """Compute contributions by slot in part_of; slot 0 has the rest of the deviation from the targets' mean."""
-        cdef int t, trees = self.standing()
+        cdef int t
         cdef Py_ssize_t i
         memset(self.part_of, 0, self.space.size * sizeof(double))
         self.read(v)
-        for t in range(trees):
-            self.follow(self.root[t])
+        for t in range(self.standing()):
+            self.follow(self.root_of(t), self.weight_of(t))
         self.part_of[0] = self.predict_and_count(0.0, 0.0) - self.target.mean
         for i in range(1, self.space.size):
-            self.part_of[i] /= max(trees, 1)
             self.part_of[0] -= self.part_of[i]
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:

@@ -47,8 +47,10 @@ class WindowForest(WindowTrees, UnscaledLearner, VaryingClassifier):
     A new tree starts every L / (trees + 1) instances and grows a few nodes per instance; once complete, it replaces the
     oldest tree. All nodes keep counting labels. L grows by one per instance, up to `window`, so trees become deeper
     while the stream is stable. Errors above the usual rate accumulate (CUSUM); if the sum is too large to be chance, L
-    falls back to the instances since the sum began to rise, and all trees are soon replaced. A node with more than 250
-    instances chooses its split from 250 of them.
+    falls back to the instances since the sum began to rise, and new trees are grown. The trees from before stay for 500
+    instances, in case that the drift does not last: both kinds are weighted by exp of their summed probabilities of the
+    true label, with a memory of about 50 instances, and then those that are behind are dropped. A node with more than
+    250 instances chooses its split from 250 of them, one with at most `cuts` / 2 tries all of their values.
 
     `explain_one` follows the paths: each split adds the change of the label's probability to its column, present or
     ``"name (absent)"``, rescaled so that the contributions and the intercept sum to the log probability. Values are

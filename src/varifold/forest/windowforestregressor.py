@@ -47,9 +47,10 @@ class WindowForestRegressor(WindowTrees, UnscaledLearner, VaryingRegressor):
     targets. A node predicts (W m + s p) / (W + s), where m is the mean of the targets that reached it, including those
     since the tree was grown, p the prediction of its parent and s the smoothing.
 
-    Drift is detected if errors exceed the usual for too long to be chance (CUSUM). Errors are measured in units of four
-    times the typical error and capped at 1. An outlying target enters the means of its nodes and the global mean;
-    `AutoRegressor` clips such targets before its forest learns them.
+    Drift is detected if errors exceed the usual for too long to be chance (CUSUM); then old and new trees compete as in
+    `varifold.WindowForest`. Errors are measured in units of four times the typical error and capped at 1. An outlying
+    target enters the means of its nodes and the global mean; `AutoRegressor` clips such targets before its forest
+    learns them.
 
     `explain_one` follows the paths: each split adds the change of the node's prediction to its column, present or
     ``"name (absent)"``. Values are used unscaled. The weight of a feature, which ``evict="lightest"`` compares, is the
