@@ -67,7 +67,7 @@ def test_labels_later(remote: RemoteClassifier) -> None:
 
 
 def test_errors_are_ours(remote: RemoteClassifier, shared: Server) -> None:
-    with pytest.raises(DataError, match="feature 'a' is"):
+    with pytest.raises(DataError, match="column 'a' holds a list"):
         remote.learn_one({"a": [1]}, "up")
     with RemoteClassifier(shared.url, "nobody") as nobody, pytest.raises(UnknownNameError, match="no model 'nobody'"):
         nobody.predict_one({"a": 1.0})
