@@ -16,7 +16,7 @@ from typing import Any
 
 import varifold
 from varifold import cli
-from varifold.base.registry import models, transformers
+from varifold.base.registry import detectors, models, transformers
 from varifold.datasets.synthetic import synthetic
 from varifold.streams import prepare, scenarios
 from varifold.streams.presence import presence
@@ -178,7 +178,7 @@ def api() -> str:
     """Every public name, one page each, in the order in which a user meets them."""
     lines = ["API", "===", "", "Everything public. Compiled parts are described where a class uses them.", ""]
     families: dict[str, list[str]] = {}
-    for registry in (models, transformers):
+    for registry in (models, detectors, transformers):
         for name in registry.class_names().values():
             cls = registry[name]
             families.setdefault(cls.__module__.split(".")[1], []).append(f"varifold.{cls.__name__}")

@@ -21,5 +21,6 @@ def test_examples(name: str) -> None:
 
 
 def test_methods_have_examples() -> None:
-    bare = [name for name, cls in varifold.models.items() if ">>>" not in (cls.__doc__ or "")]
+    classes = {**varifold.models, **varifold.detectors}
+    bare = [name for name, cls in classes.items() if ">>>" not in (cls.__doc__ or "")]
     assert not bare

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import varifold
-from varifold.base.registry import models, transformers
+from varifold.base.registry import detectors, models, transformers
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "varifold"
 STUB = runpy.run_path(str(ROOT / ".ci" / "stubs.py"))["package_stub"]()
 CLASSES = {
     registry[name].__name__: registry[name]
-    for registry in (models, transformers)
+    for registry in (models, detectors, transformers)
     for name in registry.class_names().values()
 } | {"PerKey": varifold.PerKey, "PerKeyRegressor": varifold.PerKeyRegressor, "Vote": varifold.Vote}
 HIDDEN = {"base", "cli"}

@@ -21,11 +21,22 @@ if "t" in getattr(sys, "abiflags", ""):
 
 from varifold import errors
 from varifold._version import __version__
-from varifold.base import Block, PythonRule, VaryingClassifier, VaryingRegressor, Vocabulary, models, to_block
+from varifold.base import (
+    Block,
+    PythonRule,
+    VaryingClassifier,
+    VaryingDetector,
+    VaryingRegressor,
+    Vocabulary,
+    detectors,
+    models,
+    to_block,
+)
 from varifold.base.nearest import nearest
 from varifold.base.registry import transformers
 
 _MODULES = (
+    "anomaly",
     "auto",
     "bench",
     "checks",
@@ -62,9 +73,11 @@ __all__ = [
     "Block",
     "PythonRule",
     "VaryingClassifier",
+    "VaryingDetector",
     "VaryingRegressor",
     "Vocabulary",
     "__version__",
+    "detectors",
     "errors",
     "from_bytes",
     "learn_parallel",
@@ -81,7 +94,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"varifold.{name}")
     if name in _OTHERS:
         return getattr(importlib.import_module(_OTHERS[name]), name)
-    for registry in (models, transformers):
+    for registry in (models, detectors, transformers):
         registered = registry.class_names().get(name)
         if registered is not None:
             return registry[registered]
@@ -89,7 +102,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _lazy_names() -> list[str]:
-    return [*models.class_names(), *transformers.class_names(), *_OTHERS, *_MODULES]
+    return [*models.class_names(), *detectors.class_names(), *transformers.class_names(), *_OTHERS, *_MODULES]
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,8 @@ import numpy as np
 
 import varifold
 from varifold.base import files
+from varifold.base.learner import is_detector
+from varifold.checks.detection import Scoring
 from varifold.checks.material import is_regressor, predictions
 from varifold.errors import ModelFileError
 
@@ -66,6 +68,7 @@ def outcome(data: bytes) -> str:
         learner = varifold.from_bytes(data)
     except ModelFileError:
         return "refused"
+    learner = Scoring(learner) if is_detector(learner) else learner
     for x, y in instances(6, 1):
         ((found, proba),) = predictions(learner, [(x, y)])
         learner.learn_one(x, target(learner, y))
@@ -76,7 +79,8 @@ def outcome(data: bytes) -> str:
 
 def try_all(name: str, params: dict[str, Any], tried: set[str]) -> None:
     """Corrupt each array of the learner that was not tried under other parameters."""
-    learner = varifold.models[name](**params)
+    detects = name in varifold.detectors
+    learner = Scoring(varifold.detectors[name](**params)) if detects else varifold.models[name](**params)
     for x, y in instances(80, 0):
         learner.learn_one(x, target(learner, y))
     header, arrays = files.decode(learner.to_bytes(), "")
@@ -96,5 +100,6 @@ def try_all(name: str, params: dict[str, Any], tried: set[str]) -> None:
 if __name__ == "__main__":
     for method in sys.argv[1:]:
         done: set[str] = set()
-        for settings in varifold.models[method]._unit_test_params():
+        known: Any = varifold.detectors if method in varifold.detectors else varifold.models
+        for settings in known[method]._unit_test_params():
             try_all(method, settings, done)

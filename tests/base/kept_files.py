@@ -20,7 +20,7 @@ from varifold.checks.material import is_regressor
 FOLDER = Path(__file__).parents[1] / "data" / "models"
 BEFORE, AFTER = 40, 20
 """Instances learned before the file is written, and predicted and learned afterwards."""
-KINDS = sorted([*varifold.models, *transformers, *composites])
+KINDS = sorted([*varifold.models, *varifold.detectors, *transformers, *composites])
 
 
 def stream(count: int, seed: int = 5) -> Iterator[tuple[dict[Any, Any], str]]:
@@ -44,7 +44,7 @@ def make(kind: str) -> Any:
         return varifold.Vote([varifold.AROW(), varifold.GaussianNB()])
     if kind in composites:
         return composites[kind]("arow" if kind == "perkey" else "arowregressor", key="key", most=1)
-    return (varifold.models if kind in varifold.models else transformers)[kind]()
+    return next(known for known in (varifold.models, varifold.detectors, transformers) if kind in known)[kind]()
 
 
 def instances(kind: str, model: Any) -> list[tuple[dict[Any, Any], Any]]:
@@ -58,7 +58,7 @@ def instances(kind: str, model: Any) -> list[tuple[dict[Any, Any], Any]]:
 
 def learn(kind: str, model: Any, x: dict[Any, Any], y: Any) -> None:
     """Learn one instance."""
-    if kind in transformers:
+    if kind in transformers or kind in varifold.detectors:
         model.learn_one(x)
     else:
         model.learn_one(x, y)
@@ -70,6 +70,8 @@ def predictions(kind: str, model: Any) -> list[dict[str, Any]]:
     for x, y in instances(kind, model)[BEFORE:]:
         if kind in transformers:
             row = model.transform_one(x)
+        elif kind in varifold.detectors:
+            row = {"score": model.score_one(x), "p": model.p_value_one(x)}
         else:
             row = {"": model.predict_one(x)} if is_regressor(model) else model.predict_proba_one(x)
         predicted.append({str(label): value for label, value in row.items()})

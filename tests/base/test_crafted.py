@@ -13,13 +13,14 @@ import varifold
 from varifold.base import files
 from varifold.errors import ModelFileError
 
-FAMILIES = sorted({varifold.models[name].__module__.split(".")[1] for name in varifold.models})
+METHODS = {**varifold.models, **varifold.detectors}
+FAMILIES = sorted({cls.__module__.split(".")[1] for cls in METHODS.values()})
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_crafted_file_crashes(family: str) -> None:
     """In a process of its own, since what is to be seen is that the process ends well."""
-    names = [name for name in varifold.models if varifold.models[name].__module__.split(".")[1] == family]
+    names = [name for name, cls in METHODS.items() if cls.__module__.split(".")[1] == family]
     done = subprocess.run(
         [sys.executable, "-m", "tests.base.crafted", *names], capture_output=True, text=True, check=False
     )

@@ -123,7 +123,7 @@ def test_models_lists_every_registered_learner(capsys):
     out = capsys.readouterr().out
     assert main(["models", "--format", "json"]) == 0
     entries = json.loads(capsys.readouterr().out)
-    assert [e["name"] for e in entries] == list(varifold.models)
+    assert [e["name"] for e in entries] == [*varifold.models, *varifold.detectors]
     for entry in entries:
         assert entry["summary"]
         assert entry["summary"] in out

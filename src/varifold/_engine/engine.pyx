@@ -364,8 +364,8 @@ cdef class Engine:
 
     def nbytes(self):
         """Return bytes of state by part."""
-        parts = {**self.space.nbytes(), "scaler": self.scaler.nbytes(), "model": self.model.nbytes()}
-        return parts if self.target.conformal is None else {**parts, "conformal": self.target.conformal.nbytes()}
+        return {**self.space.nbytes(), "scaler": self.scaler.nbytes(), "model": self.model.nbytes(),
+                **self.target.nbytes()}
 
     # ---------------------------------------------------------------- files
 

@@ -17,7 +17,7 @@ from varifold._engine.models.python_rule import PythonModel
 from varifold.base import files
 from varifold.base.nested import pack_params, unpack_params
 from varifold.base.params import Constraint
-from varifold.base.registry import models, transformers
+from varifold.base.registry import detectors, models, transformers
 from varifold.base.saving import Saved
 from varifold.base.traits import Feature
 from varifold.errors import DataError, ModelFileError
@@ -140,7 +140,8 @@ class Estimator(Saved, river_base.Estimator):
     def _header(self) -> dict[str, Any]:
         """Return method and parameters, as a model file names them."""
         cls = type(self)
-        name = models.name_of(cls) or transformers.name_of(cls) or f"{cls.__module__}:{cls.__qualname__}"
+        known = (registry.name_of(cls) for registry in (models, detectors, transformers))
+        name = next(filter(None, known), f"{cls.__module__}:{cls.__qualname__}")
         return {"method": name, "params": pack_params(self)}
 
     def _apply_header(self, header: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Common base class of classifiers and regressors: shared parameters and capabilities."""
+"""Common base class of classifiers, regressors and detectors: shared parameters and capabilities."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Rea
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
-__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Task", "VaryingLearner", "is_regressor"]
+__all__ = ["INTERCEPT", "NO_FEATURES", "Instance", "Task", "VaryingLearner", "is_detector", "is_regressor"]
 
 Instance = Mapping[Any, Any]
-Task = Literal["classification", "regression"]
+Task = Literal["classification", "regression", "detection"]
 INTERCEPT = "(intercept)"
 NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 """Names in explanations that do not refer to a feature, in the order in which they are listed, last."""
@@ -188,6 +188,12 @@ def is_regressor(learner: Any) -> bool:
     """Return whether a learner, a river pipeline or a class predicts numbers rather than labels."""
     last = getattr(learner, "_last_step", learner)
     return issubclass(last if isinstance(last, type) else type(last), river_base.Regressor)
+
+
+def is_detector(learner: Any) -> bool:
+    """Return whether a learner, a river pipeline or a class scores anomalies and learns without labels."""
+    last = getattr(learner, "_last_step", learner)
+    return issubclass(last if isinstance(last, type) else type(last), river_base.AnomalyDetector)
 
 
 def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:

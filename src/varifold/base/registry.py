@@ -16,6 +16,7 @@ from varifold.base.plugins import imported
 from varifold.errors import EntryPointError, UnknownNameError, VarifoldWarning
 
 if TYPE_CHECKING:
+    from varifold.base.detector import VaryingDetector
     from varifold.base.estimator import Estimator
     from varifold.base.learner import VaryingLearner
 
@@ -61,6 +62,13 @@ _WHERE: dict[str, str] = {
 }
 
 
+_DETECTORS: dict[str, str] = {
+    "autodetector": "varifold.anomaly.autodetector:AutoDetector",
+    "copuladetector": "varifold.anomaly.copuladetector:CopulaDetector",
+    "isolationdetector": "varifold.anomaly.isolationdetector:IsolationDetector",
+    "neighboursdetector": "varifold.anomaly.neighboursdetector:NeighboursDetector",
+    "taildetector": "varifold.anomaly.taildetector:TailDetector",
+}
 _TRANSFORMERS: dict[str, str] = {"copula-imputer": "varifold.copula.imputer:CopulaImputer"}
 _COMPOSITES: dict[str, str] = {
     "perkey": "varifold.ensemble.per_key:PerKey",
@@ -163,5 +171,6 @@ def _place(cls: type) -> str:
 
 
 models: Registry[VaryingLearner] = Registry(_WHERE, GROUP)
+detectors: Registry[VaryingDetector] = Registry(_DETECTORS)
 transformers: Registry[Estimator] = Registry(_TRANSFORMERS)
 composites: Registry[Any] = Registry(_COMPOSITES)

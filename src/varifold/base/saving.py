@@ -11,7 +11,7 @@ import numpy as np
 
 from varifold._version import __version__
 from varifold.base import files
-from varifold.base.registry import composites, models, transformers
+from varifold.base.registry import composites, detectors, models, transformers
 from varifold.errors import ModelFileError
 
 __all__ = ["Saved", "from_bytes", "load", "pack_learners", "unpack_learners"]
@@ -106,7 +106,7 @@ def _class_of(method: str, cls: type[Any], source: files.Source) -> type[Any]:
     """Look up the class of a method: `cls` itself, or a registered one that is derived from it."""
     if method == f"{cls.__module__}:{cls.__qualname__}":
         return cls
-    registries: tuple[Any, ...] = (models, composites, transformers)
+    registries: tuple[Any, ...] = (models, detectors, composites, transformers)
     registry = next((known for known in registries if method in known), None)
     if registry is None:
         raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")

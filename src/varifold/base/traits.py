@@ -11,7 +11,7 @@ class Traits:
     """Capabilities of a learner with its current parameters and state."""
 
     multiclass: Literal["native", "one-vs-rest", "none"]
-    """How more than two labels are learned; ``"none"`` for a regressor."""
+    """How more than two labels are learned; ``"none"`` for a regressor or detector."""
     cost: str
     """Cost per instance in terms of the present and the known features."""
     bounded_memory: bool
@@ -25,7 +25,7 @@ class Traits:
     """How `varifold.merge` combines such learners; None: it cannot, but `varifold.Vote` can combine classifiers."""
     notes: tuple[str, ...] = ()
     """Notes for the user on the current state, for instance that a cheaper method is in use."""
-    task: Literal["classification", "regression"] = "classification"
+    task: Literal["classification", "regression", "detection"] = "classification"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from varifold.base.learner import is_regressor
-from varifold.checks import apis, predictions, regression, spaces, uncertainty
+from varifold.base.learner import is_detector, is_regressor
+from varifold.checks import apis, detection, predictions, regression, spaces, uncertainty
 from varifold.errors import ParameterError
 
 __all__ = ["check_learner", "yield_checks"]
@@ -90,11 +90,49 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (apis.check_bytes, ("to_bytes", "from_bytes")),
 )
 
+OF_DETECTORS: tuple[tuple[Check, tuple[str, ...]], ...] = (
+    (detection.check_cold_start, ()),
+    (detection.check_plain_scores, ()),
+    (detection.check_score_is_pure, ()),
+    (detection.check_detects, ()),
+    (detection.check_explanation, ("explain_one",)),
+    (detection.check_apis, ("score_learn_many",)),
+    (detection.check_alarms, ("is_anomaly_one",)),
+)
+SHARED: tuple[tuple[Check, tuple[str, ...]], ...] = (
+    (predictions.check_predict_is_pure, ()),
+    (predictions.check_same_twice, ()),
+    (spaces.check_key_order, ()),
+    (spaces.check_hash_seed, ()),
+    (spaces.check_changing_features, ()),
+    (spaces.check_unknown_features, ()),
+    (spaces.check_constant_feature, ()),
+    (spaces.check_absent, ()),
+    (spaces.check_zero_is_a_value, ()),
+    (spaces.check_rejects, ()),
+    (spaces.check_name_clash, ()),
+    (spaces.check_extreme_values, ()),
+    (spaces.check_finite_state, ()),
+    (spaces.check_numpy_types, ()),
+    (spaces.check_features, ("features",)),
+    (apis.check_copies, ()),
+    (apis.check_many_is_one, ("score_learn_many",)),
+    (apis.check_predict_many, ("score_many",)),
+    (apis.check_frames, ("score_learn_many",)),
+    (apis.check_changing_columns, ("score_learn_many",)),
+    (apis.check_saved, ("save", "load")),
+    (apis.check_bytes, ("to_bytes", "from_bytes")),
+)
+"""Checks of detectors, and those of all learners that detectors pass as well, with the methods that each needs."""
+
 FILES = (apis.check_saved, apis.check_bytes)
 
 
 def yield_checks(learner: Any) -> Iterator[Check]:
     """Yield the checks that apply to a learner; call each with it."""
+    if is_detector(learner) and not isinstance(learner, type):
+        yield from _checks_of_detector(learner)
+        return
     numeric = is_regressor(learner)
     needed = NEEDED if numeric else (*NEEDED, "predict_proba_one")
     missing = [call for call in needed if not callable(getattr(learner, call, None))]
@@ -103,7 +141,8 @@ def yield_checks(learner: Any) -> Iterator[Check]:
         lacking = " and no ".join(f"{call}()" for call in missing)
         problem = f"{name} is a class" if isinstance(learner, type) else f"{name} has no {lacking}"
         raise ParameterError(
-            f"{problem}; checks need a learner whose class derives from river.base.Classifier or river.base.Regressor"
+            f"{problem}; checks need a learner whose class derives from river.base.Classifier, "
+            "river.base.Regressor or river.base.AnomalyDetector"
         )
     yield from OF_REGRESSORS if numeric else OF_CLASSIFIERS
     yield from ALWAYS
@@ -116,6 +155,17 @@ def yield_checks(learner: Any) -> Iterator[Check]:
         yield regression.check_string_columns if numeric else spaces.check_string_columns
     if spaces.takes_bound(learner):
         yield spaces.check_bounded_memory
+
+
+def _checks_of_detector(detector: Any) -> Iterator[Check]:
+    for check, abilities in OF_DETECTORS:
+        if all(hasattr(detector, ability) for ability in abilities):
+            yield check
+    for check, abilities in SHARED:
+        if all(hasattr(detector, ability) for ability in abilities):
+            yield detection.of_detector(check)
+    if spaces.takes_bound(detector):
+        yield detection.of_detector(spaces.check_bounded_memory)
 
 
 def check_learner(learner: Any) -> None:

@@ -154,7 +154,7 @@ def check_saved(learner: Any) -> None:
         path = Path(folder) / "model without suffix"
         model.save(path)
         assert [p.name for p in Path(folder).iterdir()] == [path.name], "save must write just the path given"
-        again = type(model).load(path)
+        again = model.load(path)
     assert again._get_params() == model._get_params(), "save and load changed the parameters"
     learn(model, pairs[60:])
     learn(again, pairs[60:])
@@ -167,7 +167,7 @@ def check_bytes(learner: Any) -> None:
     model = learn(learner.clone(), pairs[:60])
     data = model.to_bytes()
     assert model.to_bytes() == data, "two calls of to_bytes differ"
-    again = type(model).from_bytes(data)
+    again = model.from_bytes(data)
     assert again.to_bytes() == data, "to_bytes after from_bytes differs"
     learn(model, pairs[60:])
     learn(again, pairs[60:])

@@ -28,6 +28,7 @@ COMMANDS = [
     "report",
     "explain",
     "predict",
+    "detect",
     "serve",
     "backup",
     "restore",

@@ -1,4 +1,4 @@
-"""``varifold models``: list every registered learner."""
+"""``varifold models``: list every registered learner and detector."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import argparse
 import inspect
 from typing import Any
 
-from varifold.base import models
+from varifold.base import detectors, models
 from varifold.cli.output import print_json, table
 
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "models", help="list the learners", description="List every registered learner.", allow_abbrev=False
+        "models",
+        help="list the learners and detectors",
+        description="List every registered learner and detector.", allow_abbrev=False
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, with their parameters")
     parser.add_argument("--format", choices=["table", "json"], default="table")
@@ -21,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the list."""
-    found = [_entry(name) for name in (args.names or models)]
+    found = [_entry(name) for name in (args.names or [*models, *detectors])]
     if args.format == "json":
         print_json(found)
     elif args.names:
@@ -29,11 +31,16 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(table(["name", "class", ""], [[e["name"], e["class"], e["summary"]] for e in found], left=3))
         print("\n`varifold models NAME` shows a learner's parameters; --model NAME:key=value sets them.")
+        print("Detectors are for `varifold detect`.")
     return 0
 
 
+def _class(name: str) -> Any:
+    return (detectors if name in detectors else models)[name]
+
+
 def _entry(name: str) -> dict[str, Any]:
-    cls = models[name]
+    cls = _class(name)
     traits = cls().traits
     return {
         "name": name,
@@ -49,6 +56,6 @@ def _entry(name: str) -> dict[str, Any]:
 
 
 def _page(entry: dict[str, Any]) -> str:
-    doc = inspect.getdoc(models[entry["name"]]) or ""
+    doc = inspect.getdoc(_class(entry["name"])) or ""
     spelled = ", ".join(f"{k}={v!r}" for k, v in entry["params"].items())
     return f"{entry['name']}: {entry['class']}({spelled})\n\n{doc}"

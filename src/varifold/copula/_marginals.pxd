@@ -2,6 +2,7 @@ from libc.math cimport M_2_SQRTPI, M_SQRT1_2, erfc, exp
 from libc.stdint cimport int32_t
 
 from varifold._engine.state cimport State
+from varifold._numeric.ascending cimport first_above, first_not_below
 
 # The normal score of one value given its window: a point, or an interval for an ordinal feature.
 cdef struct Place:
@@ -56,31 +57,3 @@ cdef inline double normal_mass(double low, double high) noexcept nogil:
     if low > 0.0:
         return 0.5 * (erfc(low * M_SQRT1_2) - erfc(high * M_SQRT1_2))
     return 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2))
-
-
-cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, double x) noexcept nogil:
-    """Return the number of sorted values that are smaller than x."""
-    cdef Py_ssize_t low = 0, high = n, mid
-    while low < high:
-        mid = (low + high) >> 1
-        if sorted[mid] < x:
-            low = mid + 1
-        else:
-            high = mid
-    return low
-
-
-cdef inline Py_ssize_t first_above(const double* sorted, Py_ssize_t n, Py_ssize_t low, double x) noexcept nogil:
-    """Return the number of sorted values that are at most x, given that the first `low` are smaller."""
-    cdef Py_ssize_t high = n, mid
-    if low == n or sorted[low] > x:
-        return low
-    if low + 1 == n or sorted[low + 1] > x:
-        return low + 1
-    while low < high:
-        mid = (low + high) >> 1
-        if sorted[mid] <= x:
-            low = mid + 1
-        else:
-            high = mid
-    return low

@@ -8,10 +8,11 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 from scipy.special.cython_special cimport ndtri
 
 from varifold._engine.state cimport State
+from varifold._numeric.ascending cimport replace_ascending
 
 from varifold._engine.state import fixed, per_slot
 
@@ -104,8 +105,7 @@ cdef class Marginals:
         if at == w.n or w.sorted[at] != x:
             w.levels += 1
         if w.n < self.size:
-            memmove(w.sorted + at + 1, w.sorted + at, (w.n - at) * sizeof(double))
-            w.sorted[at] = x
+            replace_ascending(w.sorted, w.n, x, False, 0.0)
             w.ring[w.n] = x
             w.n += 1
             return
@@ -113,12 +113,7 @@ cdef class Marginals:
         removed = first_not_below(w.sorted, w.n, oldest)
         if (removed + 1 == w.n or w.sorted[removed + 1] != oldest) and oldest != x:
             w.levels -= 1
-        if removed < at:
-            at -= 1
-            memmove(w.sorted + removed, w.sorted + removed + 1, (at - removed) * sizeof(double))
-        else:
-            memmove(w.sorted + at + 1, w.sorted + at, (removed - at) * sizeof(double))
-        w.sorted[at] = x
+        replace_ascending(w.sorted, w.n, x, True, oldest)
         w.ring[w.head] = x
         w.head = w.head + 1 if w.head + 1 < self.size else 0
 

@@ -3,6 +3,7 @@
 It imports streams, ensembles, `base` and the layers below; learners are passed as arguments.
 """
 
+from varifold.evaluate.detection import DetectionScores, detection_scores
 from varifold.evaluate.metrics import METRICS
 from varifold.evaluate.periods import Period, RegressionPeriod
 from varifold.evaluate.predictions import Predictions, RegressionPredictions
@@ -17,6 +18,7 @@ __all__ = [
     "REGRESSION_METRICS",
     "Band",
     "Curve",
+    "DetectionScores",
     "IntervalScores",
     "LabelScores",
     "Period",
@@ -28,6 +30,7 @@ __all__ = [
     "Result",
     "SetScores",
     "Summary",
+    "detection_scores",
     "prequential",
     "repeat",
 ]

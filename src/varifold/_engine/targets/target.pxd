@@ -36,6 +36,7 @@ cdef class Target:
     cdef object bounds(self)
     cdef object explain(self, int c)
     cdef tuple contributions(self, int c)
+    cdef dict nbytes(self)
     # files
     cdef list label_list(self)
     cdef dict dump(self)

@@ -145,6 +145,10 @@ cdef class Target:
                 others[name] = others.get(name, 0.0) + part  # the absences of the features 1 and "1" share a name
         return parts, others, intercept
 
+    cdef dict nbytes(self):
+        """Return bytes of state by part."""
+        return {} if self.conformal is None else {"conformal": self.conformal.nbytes()}
+
     # ---------------------------------------------------------------- files
 
     cdef list label_list(self):

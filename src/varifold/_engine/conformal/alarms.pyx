@@ -1,0 +1,70 @@
+"""P-values of anomaly scores that keep the share of alarms at the rate requested.
+
+The first estimate of a p-value is conformal: the share of the last scores that are at least as large. It is right while
+scores are exchangeable. Drift, outages and new features shift scores for a while. So, for each of a few rates, the level
+up to which the first estimate is an alarm is adapted (adaptive conformal inference, Gibbs and Candès 2021):
+``level += rate / 5 * (rate - alarm)``. Over any stretch of the stream, the number of alarms then differs from that
+expected by at most the change of the level over ``rate / 5``. The p-value is the rate whose level equals the first
+estimate, interpolated between two rates: it is at most a rate exactly if there is an alarm at this rate.
+"""
+
+from varifold._engine.conformal.recent_scores cimport RecentScores
+from varifold._engine.state cimport State
+
+from varifold._engine.state import fixed
+
+cdef enum:
+    RATES = 8
+cdef double[RATES] RATE = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
+cdef double STEP = 0.2     # of a level, in rates
+
+
+cdef class Alarms:
+    """The last scores, and by rate the level of an alarm."""
+
+    def __cinit__(self):
+        cdef int j
+        self.recent = RecentScores()
+        self.arrays = State()
+        self.arrays.declare("levels", &self.level, fixed(RATES, low=-1, high=2))
+        for j in range(RATES):
+            self.level[j] = RATE[j]
+
+    cdef double p_value(self, double score) noexcept nogil:
+        """Return the smallest rate at which the score is an alarm; 1 before any score."""
+        cdef double share, low = 0.0, rate = 0.0
+        cdef int j
+        if self.recent.place[0] == 0:
+            return 1.0
+        share = self.recent.share_from(score)
+        for j in range(RATES):
+            if share <= self.level[j]:
+                return min(rate + (RATE[j] - rate) * (share - low) / (self.level[j] - low), RATE[j])
+            if self.level[j] > low:    # the level of a larger rate is not below that of a smaller one
+                low = self.level[j]
+            rate = RATE[j]
+        return rate + (1.0 - rate) * (share - low) / (1.0 - low) if low < share < 1.0 else 1.0
+
+    cdef void observe(self, double score) noexcept nogil:
+        """Adapt the levels to a score, then keep it."""
+        cdef double p
+        cdef int j
+        if self.recent.place[0]:
+            p = self.p_value(score)
+            for j in range(RATES):
+                self.level[j] += STEP * RATE[j] * (RATE[j] - (1.0 if p <= RATE[j] else 0.0))
+                self.level[j] = min(max(self.level[j], -1.0), 2.0)
+        self.recent.keep(score)
+
+    def dump(self):
+        """Return the state as arrays by name."""
+        return {**self.arrays.dump(0, 0), **self.recent.dump()}
+
+    def fill(self, dict arrays):
+        """Restore what dump() returned."""
+        self.arrays.fill(arrays, 0, 0, 0)
+        self.recent.fill(arrays)
+
+    def nbytes(self):
+        """Return bytes of state."""
+        return self.arrays.nbytes() + self.recent.nbytes()

@@ -1,0 +1,119 @@
+"""Several detectors at once: how unusual their scores are among their last ones, averaged."""
+
+from libc.math cimport log
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from varifold._engine.conformal.recent_scores cimport RecentScores
+from varifold._engine.models.model cimport Model
+from varifold._engine.view cimport View
+
+from varifold._engine.state import fixed, per_slot
+
+REST = "(no single feature)"
+
+
+# ---------------------------------------------------------------- RecentScores by a pointer, without the GIL
+
+ctypedef double (*share_call)(void*, double) noexcept nogil
+ctypedef void (*keep_call)(void*, double) noexcept nogil
+
+
+cdef double call_share(RecentScores recent, double score) noexcept nogil:
+    return recent.share_beyond(score) if recent.place[0] else 1.0
+
+
+cdef void call_keep(RecentScores recent, double score) noexcept nogil:
+    recent.keep(score)
+
+
+cdef class AutoDetectorModel(Model):
+    """Mean over the experts of minus the logarithm of the share of their last scores that are larger."""
+
+    cdef readonly list recent          # RecentScores by expert
+    cdef void** scored                 # the same, for calls without the GIL
+    cdef Py_ssize_t n
+    cdef double* score                 # scratch [expert]
+    cdef double* part                  # scratch [slot]
+    cdef double* share                 # scratch [slot]
+
+    def __cinit__(self, dict experts not None):
+        self.recent = []
+        self.n = len(experts)
+        self.arrays.scratch(&self.score, fixed(self.n))
+        self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n))
+        self.arrays.scratch(&self.part, per_slot())
+        self.arrays.scratch(&self.share, per_slot())
+        for name, model in experts.items():
+            self.hold(name + ".", model)
+            recent = RecentScores()
+            self.recent.append(recent)
+            self.scored[len(self.recent) - 1] = <void*> recent
+
+    cdef double surprise(self, Py_ssize_t e, double score) noexcept nogil:
+        """Return minus the logarithm of the share of the expert's last scores that are larger."""
+        return -log((<share_call> call_share)(self.scored[e], score))
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef Py_ssize_t e
+        out[0] = 0.0
+        for e in range(self.n):
+            self.components.scores(e, v, &self.score[e])
+            out[0] += self.surprise(e, self.score[e]) / self.n
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef double score
+        self.learn_scored(v, y, w, &score, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        """Score the instance; keep the experts' scores, and let them learn it."""
+        cdef Py_ssize_t e
+        self.scores(v, scores)
+        for e in range(self.n):
+            (<keep_call> call_keep)(self.scored[e], self.score[e])
+            self.components.learn(e, v, y, w)
+
+    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        """Split each expert's surprise in proportion to what raises its score."""
+        self.split(v, out)
+
+    cdef dict absent_contributions(self, View* v, int label):
+        cdef double rest = self.split(v, self.part)
+        return {REST: rest} if rest else {}
+
+    cdef double split(self, View* v, double* out) noexcept nogil:
+        """Write the parts of the entries; return the surprise of experts whose score no entry raises."""
+        cdef Py_ssize_t e, i
+        cdef double total, surprise, rest = 0.0
+        memset(out, 0, v.n * sizeof(double))
+        for e in range(self.n):
+            self.components.scores(e, v, &self.score[e])
+            surprise = self.surprise(e, self.score[e]) / self.n
+            self.components.contributions(e, v, 0, self.share)
+            total = 0.0
+            for i in range(v.n):
+                total += max(self.share[i], 0.0)
+            if not total > 0.0:
+                rest += surprise
+            for i in range(v.n if total > 0.0 else 0):
+                out[i] += surprise * (max(self.share[i], 0.0) / total)
+        return rest
+
+    cdef double magnitude(self, int32_t slot) noexcept nogil:
+        return self.components.magnitude(0, slot)
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self, Py_ssize_t size):
+        arrays = Model.dump(self, size)
+        for e, recent in enumerate(self.recent):
+            arrays.update({f"recent.{e}.{key}": array for key, array in recent.dump().items()})
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        for e, recent in enumerate(self.recent):
+            recent.fill({key: arrays[f"recent.{e}.{key}"] for key in ("place", "scores")})
+        Model.fill(self, arrays, capacity)
+
+    def nbytes(self):
+        return Model.nbytes(self) + sum(recent.nbytes() for recent in self.recent)

@@ -1,0 +1,23 @@
+from libc.stdint cimport int32_t, int64_t
+
+from varifold._engine.view cimport View
+
+cdef struct KeptRow:
+    int32_t* slot      # ascending
+    double* x
+    Py_ssize_t n
+    Py_ssize_t room    # allocated entries
+
+
+cdef class Rows:
+    cdef readonly Py_ssize_t window    # rows kept
+    cdef readonly Py_ssize_t widest    # entries kept of a row
+    cdef int64_t taken                 # rows added so far
+    cdef KeptRow* row
+
+    cdef int reserve(self, KeptRow* r, Py_ssize_t n) except -1 nogil
+    cdef int reserve_next(self, Py_ssize_t n) except -1 nogil
+    cdef Py_ssize_t held(self) noexcept nogil
+    cdef void add(self, View* v) noexcept nogil
+    cdef void forget(self, int32_t slot) noexcept nogil
+    cdef const double* value(self, Py_ssize_t place, int32_t slot) noexcept nogil

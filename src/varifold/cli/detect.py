@@ -1,0 +1,174 @@
+"""``varifold detect``: score every row of files, labelled or not, then learn it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from varifold.base import load
+from varifold.base.learner import is_detector
+from varifold.base.registry import detectors
+from varifold.base.spec import parameters, parse_value, split_name
+from varifold.cli import remembered, source
+from varifold.cli.numbers import natural, share
+from varifold.cli.output import number, plural, print_json, table
+from varifold.cli.targets import check_target
+from varifold.cli.writers import FORMATS, open_writer
+from varifold.errors import DataError, ParameterError
+from varifold.streams import Batch
+
+_MOST = 10
+"""Rows that the table shows."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Declare the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "detect",
+        help="find unusual rows of files, without labels",
+        description="Score every row of files, in their order, by how unusual it is compared with the rows before it, "
+        "then learn it. No label is needed; --target names one that is known and only rates the scores.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files to read, in this order; - is stdin")
+    parser.add_argument("--target", metavar="COL", help="column that tells anomalies apart, which is not learned")
+    parser.add_argument("--positive", metavar="LABEL", help="label of an anomaly (default: all but the most frequent)")
+    parser.add_argument(
+        "--model", metavar="NAME", help="a detector, NAME:key=value sets its parameters (default autodetector)"
+    )
+    parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
+    parser.add_argument(
+        "--rate", type=share, default=0.01, help="share of usual rows that may be alarms (default 0.01)"
+    )
+    source.add_reading_options(parser)
+    out = parser.add_argument_group("output")
+    out.add_argument("--format", choices=["table", "json"], default="table", help="form of the summary")
+    out.add_argument("--explain", type=natural, default=3, metavar="N", help="features named for an alarm (default 3)")
+    out.add_argument("--out", metavar="FILE", help="write score, p-value and alarm of each row: .csv, .jsonl, .parquet")
+    out.add_argument("--out-format", choices=FORMATS, help="format of --out, if its suffix does not show it")
+    out.add_argument("--save", metavar="FILE", help="write the detector to a model file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score and learn every row; print a summary."""
+    check_target(args.out, args.files)
+    check_target(args.save, args.files)
+    detector = _detector(args)
+    args.target_type = args.target_type or "class"
+    from varifold.streams import read
+
+    stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
+    seen = _Seen()
+    if args.out is None:
+        for batch in stream.batches():
+            seen.add(list(_records(detector, batch, args, seen.rows)), batch)
+    else:
+        with open_writer(args.out, args.out_format) as write:
+            for batch in stream.batches():
+                records = list(_records(detector, batch, args, seen.rows))
+                seen.add(records, batch)
+                write(records)
+    if seen.rows == 0:
+        raise DataError(f"{' '.join(args.files)} has no instances")
+    if args.save:
+        detector.reading = remembered.noted(args, stream.columns)
+        detector.save(args.save)
+        print(f"detector written to {args.save}", file=sys.stderr)
+    _show(args, detector, seen)
+    return 0
+
+
+def _detector(args: argparse.Namespace) -> Any:
+    if args.load is None:
+        name, rest = split_name(args.model or "autodetector")
+        params = {key: parse_value(value) for key, value in parameters(rest, args.model or "").items()}
+        return detectors[name](**params)
+    if args.model is not None:
+        raise ParameterError("--load continues a saved detector: leave out --model")
+    detector = load(args.load)
+    if not is_detector(detector):
+        raise ParameterError(f"{args.load} holds a {type(detector).__name__}, which is no detector")
+    remembered.apply_saved_options(args, detector.reading, args.files)
+    return detector
+
+
+@dataclass
+class _Seen:
+    """What the summary needs of the rows so far."""
+
+    rows: int = 0
+    alarms: int = 0
+    top: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    raised: list[bool] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
+
+    def add(self, records: list[dict[str, Any]], batch: Batch) -> None:
+        """Count the rows of a batch and keep the most unusual ones."""
+        self.rows += len(records)
+        self.alarms += sum(record["anomaly"] for record in records)
+        self.top = sorted([*self.top, *records], key=lambda record: -record["score"])[:_MOST]
+        for record, label in zip(records, batch.block.y, strict=True):
+            if label is not None:
+                self.scores.append(record["score"])
+                self.raised.append(record["anomaly"])
+                self.labels.append(label)
+
+
+def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
+    """Score and learn the rows of a batch; one record each."""
+    labels = batch.block.y
+    for i, x in enumerate(batch.block.rows()):
+        record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        if args.target is not None:
+            record[args.target] = labels[i]
+        p = detector.p_value_one(x)
+        record |= {"score": detector.score_one(x), "p_value": p, "anomaly": p <= args.rate}
+        if args.explain:
+            parts = list(detector.explain_one(x).items())[: args.explain] if record["anomaly"] else []
+            record["because"] = "; ".join(f"{name} {part:+.3g}" for name, part in parts)
+        detector.learn_one(x)
+        yield record
+
+
+def _rated(args: argparse.Namespace, seen: _Seen) -> dict[str, Any]:
+    """Return the metrics, if labels are known."""
+    if not seen.labels:
+        return {}
+    from varifold.evaluate.detection import detection_scores
+
+    counts = Counter(seen.labels)
+    usual = counts.most_common(1)[0][0]
+    if args.positive is not None and args.positive not in map(str, counts):
+        raise ParameterError(f"--positive {args.positive}: the labels are {', '.join(sorted(map(str, counts)))}")
+    truth = [str(y) == args.positive if args.positive is not None else y != usual for y in seen.labels]
+    return asdict(detection_scores(seen.scores, truth, seen.raised))
+
+
+def _show(args: argparse.Namespace, detector: Any, seen: _Seen) -> None:
+    rated = _rated(args, seen)
+    if args.format == "json":
+        facts = {"model": detector._header()["method"], "rows": seen.rows, "rate": args.rate, "alarms": seen.alarms}
+        print_json({**facts, **({"rated": rated} if rated else {}), "most unusual": seen.top})
+        return
+    print(f"{plural(seen.rows, 'row')}, {plural(seen.alarms, 'alarm')} at a rate of {args.rate:g}")
+    if rated:
+        names = ("auroc", "average_precision", "precision", "recall")
+        print(
+            f"{plural(rated['anomalies'], 'known anomaly').replace('anomalys', 'anomalies')} of "
+            f"{plural(rated['instances'], 'labelled row')}: "
+            + ", ".join(f"{name.replace('_', ' ')} {number(rated[name], 3)}" for name in names)
+        )
+    print("\nThe most unusual rows:")
+    shown = [[_cell(value) for value in record.values()] for record in seen.top]
+    print(table(list(seen.top[0]), shown, left=1))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

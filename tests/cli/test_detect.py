@@ -1,0 +1,82 @@
+"""`varifold detect`: rows are scored without labels; a target only rates the scores."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import varifold
+from varifold.cli import main
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Two correlated columns, one that is born, every fiftieth row an anomaly."""
+    rng = random.Random(4)
+    path = tmp_path / "pump.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["speed", "flow", "late", "label"])
+        for t in range(900):
+            speed = rng.gauss(50, 10)
+            odd = t % 50 == 49
+            flow = 5 * rng.random() if odd else 2 * speed + rng.gauss(0, 2)
+            writer.writerow([speed, flow, rng.random() if t > 400 else "", "broken" if odd else "ok"])
+    return path
+
+
+def test_scores_are_rated_by_the_target(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    given = ["--target", "label", "--rate", "0.02", "--format", "json", "--out", str(out)]
+    assert main(["detect", str(table), *given]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["rows"] == 900
+    assert facts["rated"]["anomalies"] == 18
+    assert facts["rated"]["auroc"] > 0.95
+    assert facts["rated"]["precision"] > 0.5
+    records = list(csv.DictReader(out.read_text().splitlines()))
+    assert len(records) == 900
+    assert sum(record["anomaly"].lower() == "true" for record in records) == facts["alarms"]
+    assert all("flow" in record["because"] or "speed" in record["because"] for record in facts["most unusual"][:3])
+
+
+def test_a_table_names_the_most_unusual_rows(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["detect", str(table), "--ignore", "label", "--model", "taildetector:window=100"]) == 0
+    printed = capsys.readouterr().out
+    assert "900 rows" in printed
+    assert "auroc" not in printed
+    assert "because" in printed
+
+
+def test_a_saved_detector_continues(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "detector"
+    assert main(["detect", str(table), "--ignore", "label", "--save", str(saved)]) == 0
+    assert isinstance(varifold.load(saved), varifold.AutoDetector)
+    assert main(["detect", str(table), "--ignore", "label", "--load", str(saved), "--save", str(saved)]) == 0
+    assert varifold.load(saved).steps == 1800
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--model", "arow"], "there is no model 'arow'"),
+        (["--target", "label", "--positive", "blue"], "the labels are broken, ok"),
+        (["--load", "x", "--model", "taildetector"], "leave out --model"),
+    ],
+)
+def test_wrong_use_is_named(table: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
+    assert main(["detect", str(table), *more]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_classifier_is_no_detector(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "model"
+    model = varifold.AROW()
+    model.learn_one({"a": 1.0}, "yes")
+    model.save(saved)
+    assert main(["detect", str(table), "--load", str(saved)]) == 2
+    assert "is no detector" in capsys.readouterr().err

@@ -1,0 +1,275 @@
+"""Anomaly detectors written out: plain lists, full matrices, recursive trees.
+
+Each has ``score(x)`` and ``learn(x)``; x maps names to values, the string value v of a column f as ``f=v``. `slot` maps
+known names to their slots: sums, rows and random choices are in the order of slots.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.oracles.copula import PlainMarginal
+
+
+def column(name):
+    """Return the column of an indicator `f=v`, None for the name of a number."""
+    return name.partition("=")[0] if isinstance(name, str) and "=" in name else None
+
+
+class RecentScores:
+    def __init__(self, most=1000):
+        self.most, self.scores = most, []
+
+    def beyond(self, score):
+        larger = sum(s > score for s in self.scores) + 0.5 * sum(s == score for s in self.scores)
+        return (larger + 0.5) / (len(self.scores) + 1)
+
+    def keep(self, score):
+        self.scores = [*self.scores, score][-self.most :]
+
+
+class Alarms:
+    """P-values: the smallest rate whose level is at least the conformal p-value, interpolated."""
+
+    rates = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+    def __init__(self):
+        self.recent, self.levels = RecentScores(), list(self.rates)
+
+    def p_value(self, score):
+        scores = self.recent.scores
+        if not scores:
+            return 1.0
+        share = (sum(s >= score for s in scores) + 1) / (len(scores) + 1)
+        xs, ys = [0.0], [0.0]
+        for rate, level in zip(self.rates, self.levels, strict=True):
+            if share <= level:
+                return ys[-1] + (rate - ys[-1]) * (share - xs[-1]) / (level - xs[-1])
+            xs.append(max(xs[-1], level))
+            ys.append(rate)
+        return ys[-1] + (1 - ys[-1]) * (share - xs[-1]) / (1 - xs[-1]) if xs[-1] < share < 1 else 1.0
+
+    def observe(self, score):
+        if self.recent.scores:
+            p = self.p_value(score)
+            self.levels = [
+                level + rate / 5 * (rate - (p <= rate)) for level, rate in zip(self.levels, self.rates, strict=True)
+            ]
+        self.recent.keep(score)
+
+
+class Tail:
+    def __init__(self, window=250):
+        self.window, self.values, self.count, self.mean = window, {}, {}, {}
+
+    def surprise(self, name, value):
+        if not self.count.get(name):
+            return None
+        if column(name) is not None:
+            return -math.log((self.count[name] + 1) / (self.count[column(name)] + 1))
+        past = self.values[name]
+        tail = min(sum(v <= value for v in past), sum(v >= value for v in past))
+        return -math.log((tail + 1) / (len(past) + 1))
+
+    def score(self, x, slot):
+        parts = []
+        for name in sorted(x, key=slot.get):
+            s = self.surprise(name, x[name])
+            if s is not None:
+                parts.append(s - self.mean.get(column(name) or name, 0.0))
+        return sum(parts) / math.sqrt(len(parts)) if parts else 0.0
+
+    def learn(self, x, slot):
+        for name in sorted(x, key=slot.get):
+            s, owner = self.surprise(name, x[name]), column(name) or name
+            self.count[name] = self.count.get(name, 0) + 1
+            if column(name) is not None:
+                self.count[owner] = self.count.get(owner, 0) + 1
+            else:
+                self.values[name] = [*self.values.get(name, []), x[name]][-self.window :]
+            if s is not None:
+                mean = self.mean.get(owner, 0.0)
+                self.mean[owner] = mean + (s - mean) * max(1 / self.count[owner], 0.001)
+
+
+class Copula:
+    def __init__(self, window=200):
+        self.window, self.marginals, self.moment, self.pairs = window, {}, {}, {}
+
+    def placed(self, x, slot):
+        names = [name for name in sorted(x, key=slot.get) if column(name) is None]
+        for name in names:
+            self.marginals.setdefault(name, PlainMarginal(self.window, 14))
+        return {name: self.marginals[name].place(x[name])[0] for name in names}
+
+    def score(self, x, slot):
+        z = {name: v for name, v in self.placed(x, slot).items() if self.pairs.get((name, name), 0) >= 2}
+        names = list(z)
+        n = len(names)
+        if n == 0:
+            return 0.0
+        scale = np.array([self.moment[a, a] ** -0.5 if self.moment[a, a] > 1e-12 else 0.0 for a in names])
+        R = np.zeros((n, n))
+        for i, a in enumerate(names):
+            for j, b in enumerate(names[:i]):
+                both = self.pairs.get((a, b), 0)
+                R[i, j] = R[j, i] = self.moment.get((a, b), 0.0) * scale[i] * scale[j] * both / (both + n + 5)
+        np.fill_diagonal(R, 1.05)
+        for i in range(1, n):  # shrink a row until the variance that the features before it leave is at least .04
+            explained = R[i, :i] @ np.linalg.solve(R[:i, :i], R[i, :i])
+            if 1.05 - explained < 0.04:
+                R[i, :i] *= math.sqrt(1.01 / explained)
+                R[:i, i] = R[i, :i]
+        v = np.array(list(z.values())) * scale
+        return (v @ np.linalg.solve(R, v) - n) / math.sqrt(2 * n)
+
+    def learn(self, x, slot):
+        z = self.placed(x, slot)
+        for a in z:
+            for b in z:
+                if slot[b] <= slot[a]:
+                    self.pairs[a, b] = self.pairs.get((a, b), 0) + 1
+                    mean = self.moment.get((a, b), 0.0)
+                    self.moment[a, b] = mean + (z[a] * z[b] - mean) * max(1 / self.pairs[a, b], 0.0002)
+        for name in z:
+            self.marginals[name].commit(x[name])
+
+
+class Neighbours:
+    def __init__(self, k=20, window=300):
+        self.k, self.window, self.rows, self.values = k, window, [], {}
+
+    def scaled(self, x):
+        """Standardise each value by statistics that include it, within 8 deviations."""
+        out = {}
+        for name, value in x.items():
+            past = np.array([*self.values.get(name, []), value])
+            if column(name) is None:
+                sd = past.std()
+                ok = sd > 1e-12 * max(1.0, abs(past.mean()))
+                value = float(np.clip((value - past.mean()) / sd, -8, 8)) if ok else 0.0
+            out[name] = value
+        return out
+
+    def score(self, x, slot):
+        z = self.scaled(x)
+        shares = {name: sum(name in row for row in self.rows) for name in z}
+        compared = [name for name in z if shares[name] > 0.1 * len(self.rows)]
+        if not compared:
+            return 0.0
+        far = sorted(
+            sum((z[name] - row[name]) ** 2 if name in row else 2.0 for name in compared) / len(compared)
+            for row in self.rows
+        )[: self.k]
+        return sum(far) / len(far)
+
+    def learn(self, x, slot):
+        z = self.scaled(x)
+        for name, value in x.items():
+            self.values.setdefault(name, []).append(value)
+        self.rows = [*self.rows, z][-self.window :]
+
+
+MASK = (1 << 64) - 1
+
+
+def mix(z):
+    z = (z + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def draw(seed, a, b):
+    return mix(mix(mix(seed) ^ a) ^ b)
+
+
+def unit(z):
+    return (z >> 11) / 2**53
+
+
+def leaf_depth(n):
+    return 0.0 if n <= 1 else 1.0 if n == 2 else 2 * (math.log(n - 1) + 0.5772156649015329) - 2 * (n - 1) / n
+
+
+class Isolation:
+    def __init__(self, trees=64, window=256, seed=0):
+        self.trees, self.window, self.seed, self.deepest = trees, window, seed, math.ceil(math.log2(window))
+        self.rows, self.taken, self.built, self.forest = {}, 0, 0, []
+
+    def score(self, x, slot):
+        if not self.forest:
+            return 0.0
+        return sum(tree["depth"] - self.end(tree, x, 1.0) for tree in self.forest) / len(self.forest)
+
+    def end(self, node, x, w):
+        """Return w times the depth at which x ends below a node."""
+        if "name" not in node or (node["name"] not in x and w < 1 / 8):
+            return w * node["depth"]
+        if node["name"] not in x:
+            q = node["left"]
+            return self.end(node["less"], x, w * q) + self.end(node["more"], x, w * (1 - q))
+        return self.end(node["less" if x[node["name"]] < node["at"] else "more"], x, w)
+
+    def learn(self, x, slot):
+        self.rows[self.taken % self.window] = x  # by place in the ring
+        self.taken += 1
+        if self.taken % (4 if self.taken <= 2 * self.window else max(1, self.window // 8)) == 0:
+            tree = self.grow(sorted(self.rows), 0, 0, slot)
+            if len(self.forest) < self.trees:
+                self.forest.append(tree)
+            else:
+                self.forest[self.built % self.trees] = tree
+            self.built += 1
+
+    def grow(self, places, number, level, slot):
+        """Return the node of this number (children of i: 2 i + 1 and 2 i + 2) for these rows."""
+        node = {"depth": level + leaf_depth(len(places))}
+        if len(places) < 2 or level == self.deepest:
+            return node
+        for attempt in range(16):
+            r = draw(self.seed, self.built, number * 32 + attempt)
+            row = self.rows[places[(r & 0xFFFFFFFF) % len(places)]]
+            if not row:
+                continue
+            name = sorted(row, key=slot.get)[(r >> 32) % len(row)]
+            values = [self.rows[p][name] for p in places if name in self.rows[p]]
+            if column(name) is None and min(values) < max(values):
+                break
+        else:
+            return node
+        low, high = min(values), max(values)
+        at = low + unit(draw(self.seed, self.built, number * 32 + 16)) * (high - low)
+        at = high if at <= low else at
+        q = sum(v < at for v in values) / len(values)
+        less, more = [], []
+        for p in places:
+            if name in self.rows[p]:
+                left = self.rows[p][name] < at
+            else:
+                left = unit(draw(self.seed ^ (self.built << 20), number, p)) < q
+            (less if left else more).append(p)
+        node.update(name=name, at=at, left=q)
+        node["less"] = self.grow(less, 2 * number + 1, level + 1, slot)
+        node["more"] = self.grow(more, 2 * number + 2, level + 1, slot)
+        node["depth"] = q * node["less"]["depth"] + (1 - q) * node["more"]["depth"]
+        return node
+
+
+class Auto:
+    def __init__(self, seed=0):
+        self.experts = [Tail(), Copula(), Neighbours(10), Isolation(32, seed=seed)]
+        self.recent = [RecentScores() for _ in self.experts]
+
+    def score(self, x, slot):
+        self.scores = [expert.score(x, slot) for expert in self.experts]
+        shares = [r.beyond(s) if r.scores else 1.0 for r, s in zip(self.recent, self.scores, strict=True)]
+        return sum(-math.log(share) for share in shares) / len(shares)
+
+    def learn(self, x, slot):
+        self.score(x, slot)
+        for expert, recent, score in zip(self.experts, self.recent, self.scores, strict=True):
+            recent.keep(score)
+            expert.learn(x, slot)
