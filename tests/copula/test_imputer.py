@@ -225,3 +225,26 @@ def test_a_refused_weight_or_value_changes_nothing():
         imputer.learn_one({"a": float("inf"), "new": 1.0})
     imputer.learn_one({"new": 1.0}, w=0.0)
     assert imputer.to_bytes() == before
+
+
+def test_present_features_are_reconstructed_from_the_others():
+    rng = np.random.default_rng(0)
+    imputer = CopulaImputer()
+    for _ in range(800):
+        a = float(rng.normal())
+        row = {
+            "a": a,
+            "b": 2 * a + 0.1 * float(rng.normal()),
+            "s": "high" if a > 0 else "low",
+            "noise": float(rng.normal()),
+        }
+        imputer.learn_one(row)
+    x = {"a": 1.5, "b": 3.0, "s": "high", "unknown": 1.0}
+    found = imputer.reconstruct_one(x)
+    assert set(found) == {"a", "b", "s"}
+    assert found["a"].value == pytest.approx(1.5, abs=0.3)
+    assert found["b"].low < 3.0 < found["b"].high
+    assert found["s"].value == "high"
+    assert found["a"] == imputer.impute_one({"b": 3.0, "s": "high"})["a"]
+    wrong = imputer.reconstruct_one({"a": 1.5, "b": -3.0})
+    assert abs(wrong["b"].value + 3.0) > 4.0, "a value that does not fit the others has a large error"

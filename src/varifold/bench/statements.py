@@ -216,6 +216,8 @@ def _latent_only(e: Evidence) -> Verdict:
 def _worse_than_fobos(e: Evidence, setting: str, method: str, wanted: int) -> Verdict:
     rows = e.rows("ovfm-2", setting, (method, "FOBOS"))
     count = sum(a > b for a, b in rows.values())
+    if e.kind == "printed" and setting == "capricious":  # one printed cell is lost; the averages imply that it is worse
+        return Verdict(count + 1 == wanted, f"worse on {count} of {len(rows)} legible sets, and on dna by the averages")
     return Verdict(count == wanted, f"worse on {count} of {len(rows)} sets")
 
 

@@ -64,6 +64,18 @@ class CopulaImputer(Estimator, river_base.Transformer):
     >>> filled["fan"], 25 < filled["power"] < 31
     ('fast', True)
 
+    How well it knows the features is the error of `reconstruct_one` on those present:
+
+    >>> def error(imputer):
+    ...     rows = [{"heat": h, "power": 3.0 * h} for h in (1.0, 4.0, 9.0)]
+    ...     return sum(abs(imputer.reconstruct_one(x)["power"].value - x["power"]) for x in rows) / len(rows)
+    >>> young = CopulaImputer()
+    >>> for step in range(30):
+    ...     heat = (step * 37 % 100) / 10.0
+    ...     young.learn_one({"heat": heat, "power": 3.0 * heat + step % 3})
+    >>> error(young) > 2 * error(imputer)
+    True
+
     References
     ----------
     Y. Zhao, E. Landgrebe, E. Shekhtman, M. Udell. Online missing value imputation and change point detection with the
@@ -148,6 +160,19 @@ class CopulaImputer(Estimator, river_base.Transformer):
                 level = _most_probable(levels, imputed[0])
                 if level is not None:
                     found[column] = Imputed(level, level, level)
+        return found
+
+    def reconstruct_one(self, x: Mapping[Any, Any]) -> dict[Name, Imputed]:
+        """Return (value, low, high) of every known feature that is present, as expected from the other present ones.
+
+        The difference from the given values shows how well marginals and correlations are estimated (x̂_O of OVFM).
+        """
+        given = _present(x)
+        found: dict[Name, Imputed] = {}
+        for name in given:
+            imputed = self.impute_one({other: value for other, value in given.items() if other != name})
+            if name in imputed:
+                found[name] = imputed[name]
         return found
 
     # ------------------------------------------------------------------ many instances

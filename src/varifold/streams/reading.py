@@ -229,9 +229,7 @@ def column_names(path: str | os.PathLike[str]) -> set[str]:
     return {str(name) for name in stream.columns}
 
 
-def _read_files(
-    context: Context, paths: Sequence[Any], format: str | None, encoding: str | None
-) -> Iterator[Batch]:
+def _read_files(context: Context, paths: Sequence[Any], format: str | None, encoding: str | None) -> Iterator[Batch]:
     for path in paths:
         if path != "-" and not os.path.exists(path):
             raise DataError(f"{path} cannot be opened: {os.strerror(errno.ENOENT)}")
