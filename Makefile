@@ -3,6 +3,7 @@ PYTHON ?= python3
 JOBS ?= auto
 FUZZ_INSTANCES ?= 1000000
 FUZZ_REQUESTS ?= 100000
+FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
 
 BIN := .venv/bin
@@ -10,7 +11,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core lint format docs bench bench-tables fuzz sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -56,6 +57,12 @@ bench-tables: .venv/installed .venv/peers
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)
+
+# Every way in under a fuzzer that follows coverage, FUZZ_SECONDS each; what it learned stays in .venv/guided.
+fuzz-guided: .venv/installed
+	$(BIN)/python -m pip install -q --group fuzz
+	for name in model csv json arff svmlight specification http store; do \
+	  $(BIN)/python -m tests.fuzz.guided $$name $(FUZZ_SECONDS) || exit 1; done
 
 # The engine and a part of the methods under the address and undefined-behaviour sanitizers, garbage collected all the time.
 SANITIZED := tests/_engine tests/_numeric tests/base/test_sparse.py tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 import varifold
+from varifold import AROW
+from varifold.checks.material import state
+from varifold.errors import FeatureNameError
 
 
 def test_doors_in_turn_through_evictions() -> None:
@@ -26,3 +31,16 @@ def test_doors_in_turn_through_evictions() -> None:
     for x, y in rows:
         dicts.learn_one(x, y)
     assert mixed.to_bytes() == dicts.to_bytes()
+
+
+def test_values_of_a_column_named_by_an_int_are_not_those_of_a_str() -> None:
+    """Both are called "1=x"; either API rejects the second column, and the learner stays as it was."""
+    for first, second in ((1, "1"), ("1", 1)):
+        learner = AROW()
+        learner.learn_one({first: "x", "a": 1.0}, "p")
+        before = state(learner)
+        with pytest.raises(FeatureNameError, match="1=x"):
+            learner.learn_one({second: "x"}, "q")
+        with pytest.raises(FeatureNameError, match="1=x"):
+            learner.learn_many([{"a": 2.0}, {second: "x"}], ["p", "q"])
+        assert state(learner) == before

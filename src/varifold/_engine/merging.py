@@ -25,6 +25,7 @@ HINGE, LOGISTIC = 0.2, 0.05
 """Powers of `settle_intercept` for rules of either loss."""
 INDICATOR = 4  # as in names.pxd
 LARGEST = 1e300
+WIDEST = 1e100  # ratio of two units of one feature, so that squares stay finite
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -203,8 +204,11 @@ class Part:
         present, joins the intercept with the share of the instances that had the feature.
         """
         both = (own.unit > 0.0) & (merged.unit > 0.0)
-        self._stretch = np.where(both, merged.unit / np.where(both, own.unit, 1.0), 1.0)
-        moved = np.where(both, (merged.origin - own.origin) / np.where(both, merged.unit, 1.0), 0.0)
+        with np.errstate(over="ignore"):
+            stretch = merged.unit / np.where(both, own.unit, 1.0)
+            moved = (merged.origin - own.origin) / np.where(both, merged.unit, 1.0)
+        self._stretch = np.where(both, np.clip(stretch, 1.0 / WIDEST, WIDEST), 1.0)
+        moved = np.where(both, np.clip(moved, -WIDEST, WIDEST), 0.0)
         self._shift = moved * self.seen / max(1, self.steps)
         self._shift[0] = 0.0
 

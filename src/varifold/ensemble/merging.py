@@ -24,7 +24,7 @@ from varifold._engine.merging import (
 from varifold.base.estimator import Estimator
 from varifold.base.learner import is_regressor
 from varifold.base.nested import pack_params
-from varifold.errors import ParameterError
+from varifold.errors import DataError, ParameterError
 from varifold.forest._tdigest import TDigest
 
 __all__ = ["APPROXIMATE", "EXACT", "merge"]
@@ -90,9 +90,14 @@ def _merged_learners(parts: Sequence[Estimator]) -> Estimator:
     if len(learned) == 1:
         return copy.deepcopy(learned[0])
     if learned:
-        merged._engine.fill(
-            *merged_state([part._engine.dump() for part in learned], merged._engine.model, _scale(merged))
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # fill() rejects what is not finite
+            state = merged_state([part._engine.dump() for part in learned], merged._engine.model, _scale(merged))
+        try:
+            merged._engine.fill(*state)
+        except ValueError as error:
+            raise DataError(
+                f"these {type(merged).__name__}s cannot be merged: {error}; they learned values of too different sizes"
+            ) from error
         merged._engine.shrink()
     readings = [part.reading for part in parts]
     if readings[0] and all(reading == readings[0] for reading in readings):

@@ -272,3 +272,10 @@ def test_rows_without_a_header_tell_at_the_end_what_never_came():
         list(streams.read(rows, target="y", types={"temprature": "numeric"}).blocks())
     with pytest.raises(DataError, match="no label in column 'label'"):
         list(streams.read(rows, target="label").blocks())
+
+
+def test_infinity_in_a_first_column_without_a_name_is_read_or_rejected(tmp_path: Path) -> None:
+    """The column is looked at before its values are: as an index, which is left out."""
+    (tmp_path / "a.csv").write_text("y\n1,a\n2,b\n-inf,a\n")
+    with pytest.raises(DataError):
+        list(streams.read(tmp_path / "a.csv", target="y").blocks())

@@ -83,7 +83,8 @@ cdef int32_t slot_of(Space space, Vocabulary vocabulary, int32_t i) except -2:
     if s < 0:
         return 0
     if kind & INDICATOR:
-        if not space.kind[s] & INDICATOR:
+        # the columns 1 and "1" have values of the same names
+        if not space.kind[s] & INDICATOR or space.find(vocabulary.key[vocabulary.column[i]]) != space.column[s]:
             raise conflict_error(<object> vocabulary.key[i], 1)
         return s
     if space.kind[s] & INDICATOR:

@@ -319,9 +319,12 @@ class Context:
 
 def _identify(cells: Sequence[Any]) -> bool:
     """Return whether cells may number or name rows: different, whole numbers or texts."""
-    if len(cells) < 2 or len(set(cells)) < len(cells):
+    if len(cells) < 2 or len(set(map(str, cells))) < len(cells):
         return False
-    return all(not isinstance(c, float) and (number := parse_number(str(c))) in (None, int(number or 0)) for c in cells)
+    numbers = [parse_number(str(cell)) for cell in cells]
+    return not any(isinstance(cell, float) for cell in cells) and all(
+        number is None or float(number).is_integer() for number in numbers
+    )
 
 
 def unit_of(texts: Sequence[str]) -> str | None:
