@@ -104,10 +104,8 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         With `by_column` the string values of a column are summed under the column's name. What is not due to the
         value of one feature has a name in parentheses.
         """
-        parts = self._engine.explain_one(x)
-        if by_column:
-            parts = self._by_column(parts)
-        return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+        parts, others = self._engine.explain_one(x)
+        return self._explanation(parts, others, by_column)
 
     # ------------------------------------------------------------------ many instances
 

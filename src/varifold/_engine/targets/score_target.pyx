@@ -104,10 +104,11 @@ cdef class ScoreTarget(Target):
         return self.p
 
     cdef object explain(self, int c):
-        """Return contributions by name, which sum to the score."""
+        """Return contributions by feature and by other names, which together sum to the score."""
         if not self.sees_instance():
-            return {}
-        return self.contributions(0)[0]
+            return {}, {}
+        parts, others, _ = self.contributions(0)
+        return parts, others
 
     cdef dict nbytes(self):
         return {"alarms": self.alarms.nbytes()}
