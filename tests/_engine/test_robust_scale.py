@@ -114,7 +114,7 @@ def test_outliers_do_not_flatten_a_feature():
         learner.learn_one({"a": 1e6 if step in (0, 1) or rng.random() < 0.01 else float(rng.normal())}, 0)
     late = np.array([x["a"] for x in learner.seen[200:]])
     inner = late[late < 3.0]
-    assert 0.8 < inner.std() < 1.2
+    assert 0.75 < inner.std() < 1.2
     assert (late == 3.0).sum() >= 1
 
 
@@ -124,7 +124,7 @@ def test_evicted_features_start_from_nothing():
         model.learn_one({"a": float(step % 7), "b": 1.0}, step % 2)
     model.learn_one({"c": 5.0, "d": 6.0}, 0)
     rows = model._engine.scaler.dump(model._engine.space.size)
-    assert sorted(rows[1:3, 7].tolist()) == [1.0, 1.0]
+    assert sorted(rows[1:3, 3].tolist()) == [1.0, 1.0]
 
 
 def test_extreme_values_stay_finite():
@@ -136,7 +136,7 @@ def test_extreme_values_stay_finite():
         assert varifold.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
 
 
-@pytest.mark.parametrize(("column", "value"), [(0, -1.0), (4, 0.0), (6, 1.5), (8, -1.0), (12, -1.0)])
+@pytest.mark.parametrize(("column", "value"), [(0, -1.0), (9, 0.0), (7, 1.5), (10, -1.0), (14, -1.0)])
 def test_statistics_that_cannot_be_are_refused(column, value):
     model = AROW(scale="robust")
     for step in range(50):

@@ -90,7 +90,7 @@ def test_tables_share_cells():
 def test_as_paper_is_told_not_to_scale_again():
     cells = [c for c in plan([find_table("olvf-2")], 1) if c.data == "german" and c.scenario == "vfs:0.25"]
     told = {(c.scale, spec_of(c)().scale, spec_of(c)().fit_intercept) for c in cells if c.model.startswith("olvf")}
-    assert told == {("zscore", "none", False), ("none", "standard", True)}
+    assert told == {("zscore", "none", False), ("none", "robust", True)}
 
 
 def test_as_paper_with_an_intercept_has_no_majority_bias():

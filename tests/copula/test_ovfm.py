@@ -71,6 +71,8 @@ def follow(learner, twin, instances):
         if given:
             scaled = scaler.scaled({n: v for n, v in given.items() if "=" not in n}, w, commit=True)
             twin.learn({**{n: v for n, v in given.items() if "=" in n}, **scaled}, given, y, w)
+        else:
+            scaler.learned += 1
         known |= set(given)
     assert compared > 50
     names, correlation = learner.correlation()
@@ -277,9 +279,9 @@ def test_the_copula_is_what_tells_an_absent_feature():
 
 
 def test_presence_learner_takes_over_when_words_say_it_all():
-    """Every value is 1: scaling leaves nothing of it, and only what is there tells the label."""
+    """Every value is 1: standard scaling leaves nothing of it, and only what is there tells the label."""
     rng = np.random.default_rng(3)
-    learner, paper = OVFM(), OVFM(presence=False)
+    learner, paper = OVFM(scale="standard"), OVFM(scale="standard", presence=False)
     wrong = {learner: 0, paper: 0}
     for _ in range(400):
         y = int(rng.random() < 0.5)

@@ -141,7 +141,7 @@ class PlainAutoRegressor:
         if len(self.first) in (8, 16, 32):
             targets = moved([t for _, t, _ in self.first])
             if targets != self.learned:
-                again = PlainAutoRegressor(self.loss, type(self.scaler)("standard"))
+                again = PlainAutoRegressor(self.loss, type(self.scaler)(self.scaler.kind))
                 again.first = None
                 for (xs, _, ws), target in zip(self.first, targets, strict=True):
                     again.learn(xs, target, ws)

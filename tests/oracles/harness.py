@@ -20,25 +20,37 @@ import numpy as np
 import pytest
 
 from tests.oracles.majority_bias import MajorityBias
+from tests.oracles.robust import RobustScaler
 
 ONE = "the intercept"
 
 
 class Scaler:
-    """Scaler that keeps all values of a feature and adds each value before scaling it."""
+    """Scaler that keeps all values of a feature and adds each value before scaling it.
+
+    `learned` counts learned instances; one that is learned without being scaled must be added to it.
+    """
 
     def __init__(self, kind: str, clip: float = 3.0) -> None:
         self.kind, self.clip = kind, clip
-        self.past: dict[Any, list[tuple[float, float]]] = {}
+        self.past: dict[Any, Any] = {}
+        self.learned = 0
 
     def scaled(self, x: dict[Any, float], w: float, commit: bool) -> dict[Any, float]:
         """Return the scaled instance; an indicator `column=level` stays as it is."""
+        self.learned += commit
         if self.kind == "none":
             return dict(x)
         out = {}
         for name, value in x.items():
             if isinstance(name, str) and "=" in name:
                 out[name] = value
+                continue
+            if self.kind == "robust":
+                statistics = copy.deepcopy(self.past.get(name, RobustScaler(self.clip)))
+                out[name] = statistics.scale(value, self.learned + (not commit), w)
+                if commit:
+                    self.past[name] = statistics
                 continue
             past = [*self.past.get(name, []), (value, w)]
             if commit:
@@ -187,6 +199,7 @@ class Surroundings:
         if hasattr(self.twin, "pass_time"):
             self.twin.pass_time()
         if not found:
+            self.scaler.learned += 1
             return
         fresh = {n for n in found if n not in self.last} | (set() if self.started else {ONE})
         self.started = True
@@ -332,6 +345,7 @@ class RegressionSurroundings(Surroundings):
         self.targets.append((y, w))
         self.step += 1
         if not found:
+            self.scaler.learned += 1
             return
         fresh = {n for n in found if n not in self.last} | (set() if self.started else {ONE})
         self.started = True

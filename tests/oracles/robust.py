@@ -4,50 +4,98 @@ from __future__ import annotations
 
 import math
 
-CLIP, BOUND, LEVEL = 3.0, 3.0, 0.9
+BOUND, LEVEL = 3.0, 0.9
+
+
+def is_tracked(step: int) -> bool:
+    """Draw one step in 32 by a hash (splitmix64)."""
+    z = (step + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return (z ^ (z >> 31)) % 32 == 0
 
 
 class RobustScaler:
     """Statistics of one feature; `scale` adds a value to them and returns it scaled."""
 
-    def __init__(self) -> None:
+    def __init__(self, clip: float = 3.0) -> None:
+        self.clip = clip
         self.weight = self.mean = self.m2 = 0.0
         self.median = self.spread = self.mode = self.share = 0.0
         self.count = self.varied = self.restarts = self.restarted_at = 0
         self.run: list[float] = []
         self.near: list[float] = []
+        self.reach = -1.0  # distance from the mean within which a value only updates mean and deviation
+        self.unit: tuple[float, float] | None = None  # (1, width) of presence, (0, deviation) of a measurement
+        self.settles_at = 64
+        self.strays = 0.0
 
     def scale(self, x: float, step: int, w: float = 1.0) -> float:
-        self._track_mode(x)
-        centre = self.mode if self.share >= 0.5 else self.median
-        if x != centre:
-            if self.varied >= 10 and self._is_new_unit(x, centre):
-                self._restart(x, step)
-                centre = self.median
-            else:
-                self._track_spread(x, centre)
+        always_the_same = self.count > 0 and self.m2 == 0.0 and x == self.mode
+        if always_the_same or (abs(x - self.mean) < self.reach and not is_tracked(step)):
+            self.count += always_the_same
+            self._add(x, w)
+            return self._scaled(x)
+        centre = self._track(x, step)
         bound = BOUND * self.spread
         if self.varied >= 10:
             x = max(min(x, centre + bound), centre - bound)
+        self._add(x, w)
+        if self.varied >= 10 and (abs(self.mean - centre) > bound or self.m2 / self.weight > bound**2):
+            self.weight, self.mean, self.m2 = 4.0, centre, 4.0 * (self.spread / 1.645) ** 2
+        self._settle(centre)
+        return self._scaled(x)
+
+    def _add(self, x: float, w: float) -> None:
         self.weight += w
         d = x - self.mean
         self.mean += d * (w / self.weight)
         self.m2 += d * w * (x - self.mean)
-        if self.varied >= 10 and (abs(self.mean - centre) > bound or self.m2 / self.weight > bound**2):
-            self.weight, self.mean, self.m2 = 4.0, centre, 4.0 * (self.spread / 1.645) ** 2
-        return self._scaled(x)
+
+    def _has_settled(self) -> bool:
+        return self.varied >= 16 and self.count >= self.settles_at
+
+    def _track(self, x: float, step: int) -> float:
+        """Update centre, quantile and runs; a settled feature tracks centre and quantile on every 32nd step only."""
+        tracked = is_tracked(step) or not self._has_settled()
+        if tracked:
+            self.count += 1
+            self._track_mode(x)
+            self.strays = max(self.strays - 8.0, 0.0)
+        centre = self.mode if self.share >= 0.5 else self.median
+        if x == centre:
+            return centre
+        if self.varied >= 10 and self._is_new_unit(x, centre):
+            self._restart(x, step)
+            return self.median
+        if tracked:
+            self._track_spread(x, centre)
+        elif abs(x - centre) > BOUND * self.spread:
+            self.strays += 1.0
+            if self.strays > 32:
+                self.strays = 0.0
+                self.settles_at = self.count + 64
+        return centre
+
+    def _settle(self, centre: float) -> None:
+        self.reach = -1.0
+        if self.m2 <= 0.0:
+            return
+        deviation = math.sqrt(self.m2 / self.weight)
+        is_presence = self.share >= 0.7 and self.mode != 0.0
+        self.unit = (1.0, math.hypot(deviation, self.mean - self.mode)) if is_presence else (0.0, deviation)
+        if self._has_settled() and not self.run:
+            self.reach = BOUND * self.spread - abs(self.mean - centre)
 
     def _scaled(self, x: float) -> float:
         if self.m2 <= 0.0:
             return float(x != 0.0 and (self.count > 1 or x == 1.0))
-        if self.share >= 0.7 and self.mode != 0.0:
-            z = 1.0 + (x - self.mode) / math.sqrt(self.m2 / self.weight + (self.mean - self.mode) ** 2)
-        else:
-            z = (x - self.mean) / math.sqrt(self.m2 / self.weight)
-        return max(-CLIP, min(CLIP, z))
+        assert self.unit is not None
+        is_presence, width = self.unit
+        z = 1.0 + (x - self.mode) / width if is_presence else (x - self.mean) / width
+        return max(-self.clip, min(self.clip, z))
 
     def _track_mode(self, x: float) -> None:
-        self.count += 1
         if self.count == 1:
             self.mode = self.median = x
             self.share = 1.0
@@ -110,4 +158,6 @@ class RobustScaler:
         self.mode, self.share = x, 0.25
         self.restarts += 1
         self.restarted_at = step
+        self.settles_at = self.count + 64
+        self.strays = 0.0
         self.run = []

@@ -48,6 +48,7 @@ def follow(learner, twin, instances, rtol=1e-8, atol=1e-8):
             twin.learn({**intercept, **scaler.scaled(x, w, commit=True)}, x, y, w)
         else:
             twin.step += 1
+            scaler.learned += 1
         known |= set(x)
     assert learner.switches == [twin.T1]
     return after
@@ -72,6 +73,7 @@ def follow_numbers(learner, twin, instances, rtol=1e-9, atol=1e-9):
             twin.learn({**intercept, **scaler.scaled(x, w, commit=True)}, x, y, w)
         else:
             twin.step += 1
+            scaler.learned += 1
         known |= set(x)
     assert learner.switches == [twin.T1]
     return after

@@ -67,7 +67,7 @@ cdef class Engine:
     cdef unsigned long holder            # the thread inside a `with`, 0 for none
     cdef int depth                       # its nested `with` statements
 
-    def __cinit__(self, Model model not None, Target target not None, str scale="standard", double clip=3.0,
+    def __cinit__(self, Model model not None, Target target not None, str scale="robust", double clip=3.0,
                   bint intercept=True, max_features=None, str evict="oldest"):
         self.space = Space()
         self.scaler = Scaler(scale, clip)

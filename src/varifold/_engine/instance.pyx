@@ -19,7 +19,7 @@ from varifold._engine.names.reading cimport (
     ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read,
     repeated_error, runs_no_code, value_error,
 )
-from varifold._engine.robust cimport RobustStat, absorb_robust
+from varifold._engine.robust cimport absorb_strip_robust
 from varifold._engine.scaler cimport NONE, ROBUST, STANDARD, STRIP, Scaler, Stat, absorb, absorb_strip
 from varifold._engine.names.space cimport Seen, Space, seen_again, seen_touch
 from varifold._engine.view cimport View
@@ -354,21 +354,13 @@ cdef class Instance:
                     stat[s] = passing
 
     cdef void scale_robust(self, double w, bint commit) noexcept nogil:
-        """Scale the pairs by their robust statistics."""
-        cdef Py_ssize_t i
-        cdef int32_t s
-        cdef RobustStat passing
-        cdef RobustStat* stat
-        for i in range(1, self.n + 1):
-            s = self.slots[i]
-            if self.space.kind[s] & INDICATOR:
-                self.scaled[i] = self.values[i]
-                continue
-            stat = &self.scaler.robust[s]
-            if not commit:
-                passing = stat[0]
-                stat = &passing
-            self.scaled[i] = absorb_robust(stat, self.values[i], w, self.scaler.clip, self.space.step + 1.0)
+        """Scale the pairs by their robust statistics; indicators, which are always 1, are presence."""
+        cdef Py_ssize_t i = 1, k, n = self.n
+        while i <= n:
+            k = n + 1 - i if n + 1 - i < STRIP else STRIP
+            absorb_strip_robust(self.scaler.robust, k, self.slots + i, self.values + i, w, self.scaler.clip, commit,
+                                self.space.step + 1, self.scaled + i)
+            i += k
 
     cdef void list_columns(self) noexcept nogil:
         """Write the columns present into the view: of a number its slot, of an indicator its column, and noted ones."""

@@ -26,6 +26,7 @@ HINGE, LOGISTIC = 0.2, 0.05
 INDICATOR = 4  # as in names.pxd
 LARGEST = 1e300
 WIDEST = 1e100  # ratio of two units of one feature, so that squares stay finite
+SETTLED = 64.0  # as in robust.pxd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -128,7 +129,7 @@ def scale_of(table: Floats, kind: str) -> Scale:
 
 def _robust_scale(table: Floats, deviation: Floats) -> Scale:
     """Return the scale of robust statistics: the commonest value is 1 where it means presence."""
-    mean, mode, share = table[..., 1], table[..., 5], table[..., 6]
+    mean, mode, share = table[..., 1], table[..., 6], table[..., 7]
     is_presence = (mode != 0.0) & ((share >= 0.7) | (deviation == 0.0))
     width = np.where(deviation > 0.0, np.hypot(deviation, mean - mode), np.abs(mode))
     return Scale(np.where(is_presence, mode - width, mean), np.where(is_presence, width, deviation))
@@ -313,11 +314,12 @@ def merged_ranges(weights: Floats, lows: Floats, highs: Floats) -> tuple[Floats,
 
 
 def merged_robust(*columns: Floats) -> tuple[Floats, ...]:
-    """Merge robust statistics over the first axis; runs of values begin again.
+    """Merge robust statistics over the first axis; those of a feature that only one part has stay as they are.
 
-    Median and spread are means by count, the commonest value is that of the part which has it most often.
+    Median and spread are means by count, the commonest value is that of the part which has it most often. Runs of
+    values begin again, and every value is tracked for a while.
     """
-    weights, means, squares, medians, spreads, modes, shares, counts, varied = columns[:9]
+    weights, means, squares, counts, _, _, modes, shares, medians, spreads, varied = columns[:11]
     moments = merged_moments(weights, means, squares)
     count, off_centre = counts.sum(axis=0), varied.sum(axis=0)
     median = _mean_by(medians, counts)
@@ -326,8 +328,12 @@ def merged_robust(*columns: Floats) -> tuple[Floats, ...]:
     mode = np.take_along_axis(modes, heaviest, axis=0)[0]
     share = _mean_by(np.where((modes == mode) & (counts > 0.0), shares, 0.0), counts)
     none = np.zeros_like(count)
-    restarts, step = columns[12].sum(axis=0), columns[13].max(axis=0)
-    return (*moments, median, spread, mode, share, count, off_centre, none, none, none, restarts, step)
+    restarts, step = columns[14].sum(axis=0), columns[15].max(axis=0)
+    reach = none - 1.0  # every value is tracked at first
+    tail = (none, none, none, restarts, step, count + SETTLED, none)
+    merged = (*moments, count, reach, none, mode, share, median, spread, off_centre, *tail)
+    is_alone = (counts > 0.0).sum(axis=0) <= 1
+    return tuple(np.where(is_alone, column.sum(axis=0), both) for column, both in zip(columns, merged, strict=True))
 
 
 def _mean_by(numbers: Floats, weights: Floats) -> Floats:

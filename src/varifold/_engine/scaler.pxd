@@ -2,7 +2,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.robust cimport RobustStat
+from varifold._engine.robust cimport STRIP, RobustStat
 from varifold._numeric.bits cimport bits_of
 
 cdef enum ScaleKind:
@@ -48,10 +48,6 @@ cdef inline double absorb_standard(Stat* s, double x, double w, double clip) noe
     z = left * sqrt(weight / m2)
     z = z if z < clip else clip
     return z if z > -clip else -clip
-
-
-cdef enum:
-    STRIP = 64   # values standardised together
 
 
 cdef inline void absorb_strip(Stat* stat, Py_ssize_t n, const int32_t* slot, const double* x, double w, double clip,

@@ -19,7 +19,7 @@ cdef class Scaler:
     deviation of values clipped at a running quantile.
     """
 
-    def __cinit__(self, str kind="standard", double clip=3.0):
+    def __cinit__(self, str kind="robust", double clip=3.0):
         self.kind = KINDS[kind]
         self.clip = clip
 
@@ -72,10 +72,10 @@ cdef class Scaler:
     def check(self, table):
         """Raise ValueError for statistics that no sequence of values can produce."""
         if self.kind == ROBUST and len(table):
-            weight, m2, spread, share, counts = (table[:, i] for i in (0, 2, 4, 6, slice(7, 9)))
-            if min(weight.min(), m2.min(), spread.min(), share.min(), counts.min(), table[:, 11:].min()) < 0:
+            weight, m2, share, spread, varied = (table[:, i] for i in (0, 2, 7, 9, 10))
+            if table[:, [0, 2, 3, 7, 9, 10, 13, 14, 15, 16, 17]].min() < 0:
                 raise ValueError("the statistics hold numbers below 0")
-            if share.max() > 1 or ((counts[:, 1] > 0) & (spread <= 0)).any() or ((m2 > 0) & (weight <= 0)).any():
+            if share.max() > 1 or ((varied > 0) & (spread <= 0)).any() or ((m2 > 0) & (weight <= 0)).any():
                 raise ValueError("the statistics contradict each other")
 
     def fill(self, table, Py_ssize_t capacity):

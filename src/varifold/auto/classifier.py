@@ -110,7 +110,6 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     budget: str = "balanced"
     threshold: float = 0.5
     _: KW_ONLY
-    scale: str = "robust"
     fit_intercept: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:

@@ -43,10 +43,11 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"robust"``, ``"minmax"`` (running range)
-        or ``"none"``. ``"robust"`` clips values beyond three times the running 90 % quantile of their distance from
-        the centre before they enter mean and deviation; a value other than 0 that never varies, or makes up 70 % of a
-        feature's values, means presence and counts as 1 (words coded 1.0, word counts), where ``"standard"``
+        ``"robust"`` (running mean and deviation of the observed values without outliers), ``"standard"`` (of all
+        observed values), ``"minmax"`` (running range) or ``"none"``. ``"robust"`` suits words, counts, dummies and
+        measurements in one stream. It clips values beyond three times the running 90 % quantile of their distance
+        from the centre before they enter mean and deviation; a value other than 0 that never varies, or makes up 70 %
+        of a feature's values, means presence and counts as 1 (words coded 1.0, word counts), where ``"standard"``
         makes it about 0; and a feature whose values jump and stay, as with another unit, starts its statistics again.
     fit_intercept
         Whether a constant, always present input is added.

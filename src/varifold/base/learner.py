@@ -38,8 +38,9 @@ class VaryingLearner(Estimator):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
-        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``.
+        ``"robust"`` (running mean and deviation of the observed values without outliers; a value that never varies is
+        presence; see `VaryingClassifier`), ``"standard"`` (of all observed values), ``"minmax"`` (running range) or
+        ``"none"``.
     fit_intercept
         Whether a constant, always present input is added.
     clip
@@ -69,7 +70,7 @@ class VaryingLearner(Estimator):
 
     _paper: ClassVar[dict[str, Any]] = {}  # parameters that reproduce the method of the paper, without additions
 
-    scale: str = "standard"
+    scale: str = "robust"
     fit_intercept: bool = True
     clip: float = 3.0
     max_features: int | None = None

@@ -43,9 +43,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     Parameters
     ----------
     scale
-        ``"standard"`` (running mean and deviation of the observed values), ``"robust"`` (the same of values without
-        outliers, see `VaryingClassifier`), ``"minmax"`` (running range) or ``"none"``; for features only. Targets are
-        always scaled.
+        ``"robust"`` (running mean and deviation of the observed values without outliers; a value that never varies is
+        presence; see `VaryingClassifier`), ``"standard"`` (of all observed values), ``"minmax"`` (running range) or
+        ``"none"``; for features only. Targets are always scaled.
     fit_intercept
         Whether a constant, always present input is added.
     clip

@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--scale",
         choices=["standard", "robust", "minmax", "none", "paper"],
-        help="online scaling; paper: z-scores of the whole set and no intercept (looks ahead)",
+        help="online scaling (default: robust); paper: z-scores of the whole set and no intercept (looks ahead)",
     )
     how.add_argument(
         "--shuffle",

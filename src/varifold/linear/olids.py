@@ -28,9 +28,9 @@ class OLIDS(LinearClassifier):
         Share of the known features whose weights are kept, in (0, 1].
     indicator_rows
         Rows over which the indicator of a string value varies: ``"column"``, those that hold its column, where it is 0
-        when the column holds another value (with ``scale="standard"`` it is standardised over them, as numbers are);
-        ``"own"``, those that hold the value, as earlier builds had it (such an indicator never varies, so that only
-        the values of the round before count).
+        when the column holds another value (with ``scale="robust"`` or ``"standard"`` it is standardised over them, as
+        numbers are); ``"own"``, those that hold the value, as earlier builds had it (such an indicator never varies, so
+        that only the values of the round before count).
     majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
         See `varifold.linear.base.LinearClassifier`.
 
