@@ -32,6 +32,7 @@ MODULES = {
 OPTIONAL = {
     "Drift": "varifold.drift",
     "Monitor": "varifold.monitor",
+    "Which labels to request": "varifold.ask",
     "scikit-learn": "varifold.sklearn",
     "MLflow": "varifold.mlflow",
     "Merging": "varifold.ensemble.merging",

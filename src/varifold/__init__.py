@@ -37,6 +37,7 @@ from varifold.base.registry import transformers
 
 _MODULES = (
     "anomaly",
+    "ask",
     "auto",
     "bench",
     "checks",

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from varifold import base
+from varifold.ask import POLICIES, AskPolicy
 from varifold.base import VaryingLearner, models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
@@ -71,6 +72,12 @@ def add_parser(subparsers: Any) -> None:
     )
     how.add_argument("--delay", metavar="K|COL", help="labels arrive K instances later, or by the number in a column")
     how.add_argument("--positive", metavar="LABEL", help="label whose f1 is shown (default: the rarer of two)")
+    how.add_argument(
+        "--ask",
+        type=asking,
+        metavar="BUDGET[:POLICY]",
+        help=f"learn only requested labels: at most this share of the rows, by {', '.join(POLICIES)} (default mixed)",
+    )
     costs.add_options(how)
     uncertainty.add_options(how)
     how.add_argument(
@@ -178,6 +185,15 @@ def renames(text: str) -> dict[str, str]:
     return found
 
 
+def asking(text: str) -> AskPolicy:
+    """Parse ``BUDGET[:POLICY]``."""
+    budget, _, policy = text.partition(":")
+    try:
+        return AskPolicy(float(budget), by=policy or POLICIES[0])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form BUDGET[:POLICY]: {error}") from None
+
+
 def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: Summary | None = None) -> None:
     """Save the learner with the options with which its data was read, and at the end the record of the run."""
     if given.stream is not None:
@@ -279,6 +295,7 @@ def _measured(args: argparse.Namespace) -> dict[str, Any]:
         "positive": args.positive,
         "quantile": 0.5 if args.quantile is None else args.quantile,
         "by": args.by,
+        "ask": args.ask,
         "track": None if args.importances is None and not args.html else "permutation",
     }
 

@@ -6,6 +6,8 @@ import argparse
 import platform
 from typing import Any
 
+import numpy as np
+
 from varifold.base.spec import ModelSpec
 from varifold.cli import costs, details, source, uncertainty
 from varifold.cli.output import number, plural, print_csv, print_json, table
@@ -67,8 +69,18 @@ def facts_of(
     if isinstance(first, RegressionResult):
         bounds = {"lowest": first.lowest, "highest": first.highest}
         return found | bounds | about | _regression_metrics(summary) | resources
+    about |= _requested(summary)
     metrics = _label_metrics(summary) | costs.facts(args.costs, summary)
     return found | {"classes": len(first.labels), "labels": first.labels} | about | metrics | resources
+
+
+def _requested(summary: Summary) -> dict[str, Any]:
+    """Return the labels requested and the error estimated from them; nothing without --ask."""
+    estimates = [result.requested for result in summary.results if result.requested is not None]
+    if not estimates:
+        return {}
+    count, error, deviation = np.mean([[e.labels, e.error, e.standard_error] for e in estimates], axis=0).tolist()
+    return {"requested": {"labels": _count(count), "error": error, "standard_error": deviation}}
 
 
 def _label_metrics(summary: Summary) -> dict[str, Any]:
@@ -152,6 +164,11 @@ def _page(facts: dict[str, Any]) -> str:
         spread = [number(facts["cost"]["std"])] if several else []
         rows.append(["cost per row", number(facts["cost"]["mean"]), *spread])
         rows.append([f"cost per row if always {constant['label']!r}", number(constant["mean"]), *[""] * several])
+    if "requested" in facts:
+        requested = facts["requested"]
+        rows.append(["labels requested", f"{requested['labels']:,}", *[""] * several])
+        rows.append(["cer estimated from them", number(requested["error"]), *[""] * several])
+        rows.append(["its standard error", number(requested["standard_error"]), *[""] * several])
     baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
     rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])
     rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])

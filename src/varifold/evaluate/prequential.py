@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from varifold.ask import AskingClassifier, AskPolicy
 from varifold.base import Block, Labels, Vocabulary, to_block
 from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
@@ -39,6 +40,7 @@ def prequential(
     quantile: float = 0.5,
     track: str | None = None,
     by: str | int | None = None,
+    ask: AskPolicy | float | None = None,
     predictions: bool | Callable[[Any], None] = False,
     curve_points: int = 200,
     progress: Callable[[int], None] | None = None,
@@ -74,6 +76,10 @@ def prequential(
     by
         ``"hour"``, ``"day"``, ``"week"``, ``"month"`` or ``"year"`` of the stream's time column, or a number of
         instances: `Result.periods` has the metrics of every such period.
+    ask
+        Of a classifier: learn only the labels that a policy requests, or that the default policy does within this
+        budget (a share of the instances). All labels are scored all the same; `Result.requested` has what the
+        requested ones alone would have told. The learner runs instance by instance.
     predictions
         True keeps every prediction in `Result.predictions`; a function is called with the predictions of each batch
         instead, and nothing is kept.
@@ -101,7 +107,9 @@ def prequential(
     delay = getattr(stream, "delay", None) if delay is None else delay
     start = getattr(stream, "scored_from", 0) if scored_from is None else scored_from
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
-    run = _Run(learner, DelayedLabels(delay), start, Windows(curve_points, _length(stream)), quantile)
+    policy = _policy(ask, learner)
+    evaluated = learner if policy is None else AskingClassifier(learner, policy)
+    run = _Run(evaluated, DelayedLabels(delay), start, Windows(curve_points, _length(stream)), quantile)
     run.periods = None if by is None else Periods(by, run.task.new_tally)
     run.kept = [] if predictions is True else None
     run.sink = predictions if callable(predictions) else None
@@ -120,7 +128,8 @@ def prequential(
                 run.windows.snapshot(importances())
             if progress is not None:
                 progress(run.queue.clock)
-    return run.finish(positive, {} if tracker is None else tracker.table())
+    result = run.finish(positive, {} if tracker is None else tracker.table())
+    return result if policy is None else replace(result, requested=policy.estimate())
 
 
 class _Run:
@@ -190,6 +199,17 @@ class _Run:
             "us_per_instance": 1e6 * seconds / instances if instances else float("nan"),
             "peak_memory": _peak_memory(),
         }
+
+
+def _policy(ask: AskPolicy | float | None, learner: Any) -> AskPolicy | None:
+    """Return a new policy for a run; None without one."""
+    if ask is None:
+        return None
+    if is_regressor(learner):
+        raise ParameterError("ask is for classifiers: it requests labels where the probabilities are close")
+    if not hasattr(learner, "predict_proba_one"):
+        raise ParameterError(f"ask needs a classifier with predict_proba_one(x); {type(learner).__name__} has none")
+    return ask.clone() if isinstance(ask, AskPolicy) else AskPolicy(ask)
 
 
 def _task_of(learner: Any, coverages: tuple[float, ...], quantile: float) -> Classification | Regression:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
+from varifold.ask import AskPolicy
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.errors import ParameterError, missing_extra
 from varifold.evaluate.delayed_labels import Delay
@@ -28,6 +29,7 @@ def repeat(
     quantile: float = 0.5,
     track: str | None = None,
     by: int | None = None,
+    ask: AskPolicy | float | None = None,
     predictions: bool | Callable[[Any], None] = False,
     curve_points: int = 200,
     jobs: int = 1,
@@ -47,7 +49,7 @@ def repeat(
     scale
         ``"paper"`` computes z-scores over the whole set before the stream starts. That looks ahead and is only for
         reproducing papers, with learners made with ``scale="none", fit_intercept=False``. None keeps the values.
-    delay, positive, quantile, track, by, curve_points
+    delay, positive, quantile, track, by, ask, curve_points
         See `prequential`.
     predictions
         See `prequential`; a function works with one repeat only.
@@ -88,6 +90,7 @@ def repeat(
             quantile=quantile,
             track=track,
             by=by,
+            ask=ask,
             predictions=predictions,
             curve_points=curve_points,
         )

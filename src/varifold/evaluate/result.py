@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from varifold.ask.estimate import Estimate
 from varifold.base.importances import Importance
 from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
 from varifold.evaluate.periods import Period, RegressionPeriod
@@ -159,6 +160,8 @@ class Result(_Result):
     """Every prediction, if requested."""
     sets: list[SetScores] = field(default_factory=list)
     """Scores of the sets of labels, one entry per coverage of the learner."""
+    requested: Estimate | None = None
+    """With `ask`: the number of labels requested, and the error estimated from them alone."""
 
     _METRICS: ClassVar[tuple[str, ...]] = METRICS
     _FORMAT: ClassVar[str] = ".4f"

@@ -1,0 +1,57 @@
+"""`AskingClassifier`: a classifier that learns only the labels that its policy requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river import base
+
+from varifold.ask.policy import AskPolicy
+
+__all__ = ["AskingClassifier"]
+
+
+class AskingClassifier(base.Wrapper, base.Classifier):  # type: ignore[misc]
+    """Learn only the labels that a policy requests; for evaluation, where every label is known.
+
+    Parameters
+    ----------
+    classifier
+        A classifier of ours or of river.
+    policy
+        Decides which labels are learned.
+
+    """
+
+    def __init__(self, classifier: Any, policy: AskPolicy) -> None:
+        self.classifier = classifier
+        self.policy = policy
+
+    @property
+    def _wrapped_model(self) -> Any:
+        return self.classifier
+
+    @property
+    def _multiclass(self) -> bool:
+        return bool(getattr(self.classifier, "_multiclass", True))
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        from varifold.linear import AROW
+
+        yield {"classifier": AROW(), "policy": AskPolicy(budget=0.5)}
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """Predict a label."""
+        return self.classifier.predict_one(x, **kwargs)
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """Predict the probability of each label."""
+        probabilities: dict[Any, float] = self.classifier.predict_proba_one(x, **kwargs)
+        return probabilities
+
+    def learn_one(self, x: dict[Any, Any], y: Any, **kwargs: Any) -> None:
+        """Learn the instance if the policy requests its label."""
+        if self.policy.should_ask(self.classifier, x):
+            self.policy.score(self.classifier.predict_one(x) == y)
+            self.classifier.learn_one(x, y, **kwargs)
