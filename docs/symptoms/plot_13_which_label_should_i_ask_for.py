@@ -2,9 +2,9 @@
 Which label should I ask for?
 =============================
 
-An expert can look at one instance in twenty. A policy requests labels where they are worth most: where the classifier is
-unsure, where features are new, and a few at random. The random share finds changes and keeps the estimate of the error
-honest: among requested instances alone, a classifier looks worse than it is.
+An expert can look at one instance in twenty. A policy requests labels where they are worth most: where the classifier
+is unsure, where features are new, and a few at random. The random share finds changes and keeps the estimate of the
+error honest: among requested instances alone, a classifier looks worse than it is.
 """
 
 import matplotlib.pyplot as plt

@@ -42,8 +42,8 @@ class AskPolicy:
     """Request labels where they are worth most, and no more of them than the budget allows.
 
     The worth of a label is compared with that of the latest instances; the higher it ranks, the more likely it is
-    requested. A share of the budget goes to instances drawn at random: it finds changes where the classifier is sure and
-    wrong. Since the probability of every request is known, the error among all instances can be estimated.
+    requested. A share of the budget goes to instances drawn at random: it finds changes where the classifier is sure
+    and wrong. Since the probability of every request is known, the error among all instances can be estimated.
 
     Parameters
     ----------

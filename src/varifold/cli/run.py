@@ -11,7 +11,7 @@ from varifold.ask import POLICIES, AskPolicy
 from varifold.base import VaryingLearner, models
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
-from varifold.cli import as_paper, costs, details, keyed, remembered, report, source, uncertainty
+from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.output import plural
 from varifold.cli.progress import progress
@@ -100,6 +100,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics, save the learner and draw the picture."""
     if args.as_paper is not None:
+        from varifold.cli import as_paper  # imports the bench, which a run does not need
+
         return as_paper.run(args)
     loaded = _loaded(args)
     default = "auto" if "auto" in models else "olvf"
