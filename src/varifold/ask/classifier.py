@@ -11,7 +11,7 @@ from varifold.ask.policy import AskPolicy
 __all__ = ["AskingClassifier"]
 
 
-class AskingClassifier(base.Wrapper, base.Classifier):  # type: ignore[misc]
+class AskingClassifier(base.Wrapper[Any], base.Classifier):
     """Learn only the labels that a policy requests; for evaluation, where every label is known.
 
     Parameters

@@ -148,7 +148,8 @@ class AskPolicy:
             return 1.0
         share = self.budget * (0.5 + self._credit / self.burst)  # request more while labels are saved up
         power = max(0.0, 1.0 / max((1.0 - self.explore) * self.budget, 1e-9) - 1.0)
-        return min(1.0, share * (self.explore + (1.0 - self.explore) * (power + 1.0) * rank**power))
+        chance: float = share * (self.explore + (1.0 - self.explore) * (power + 1.0) * rank**power)
+        return min(1.0, chance)
 
     def _worth(self, learner: Any, x: Mapping[Name, Any]) -> float:
         if self.by == "random":
