@@ -64,15 +64,16 @@ fuzz-guided: .venv/installed
 	for name in model csv json arff svmlight specification http store; do \
 	  $(BIN)/python -m tests.fuzz.guided $$name $(FUZZ_SECONDS) || exit 1; done
 
-# The engine and a part of the methods under the address and undefined-behaviour sanitizers, garbage collected all the time.
-SANITIZED := tests/_engine tests/_numeric tests/base/test_sparse.py tests/base/test_kept_files.py tests/base/test_crafted.py tests/linear/test_olvf.py \
-  tests/linear/test_arow.py tests/copula/test_ovfm.py tests/forest/test_orf3v.py tests/evolving/test_save_load.py \
-  tests/auto/test_auto.py tests/streams/readers tests/streams/scenarios tests/streams/test_prepare.py tests/streams/test_vary.py
+# Every compiled module under the address and undefined-behaviour sanitizers, with garbage collected all the time. Hours.
+SANITIZED := tests/_engine tests/_numeric tests/anomaly tests/auto tests/copula tests/evolving tests/forest tests/linear \
+  tests/naive_bayes tests/neighbours tests/streams/readers tests/streams/scenarios tests/variation tests/base/test_crafted.py \
+  tests/base/test_explanations.py tests/base/test_kept_files.py tests/base/test_sparse.py tests/ensemble/test_merging.py \
+  tests/fuzz/test_lives.py tests/streams/test_prepare.py tests/streams/test_vary.py
 # The sanitizers take memory of their own, so the test that measures it is left out.
 sanitize: .venv/sanitized/installed
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc \
-	  PYTHONPATH=.venv/sanitized/package $(BIN)/python -m pytest -q -n $(JOBS) --gc-threshold 1 -k "not takes_memory_in_proportion" $(SANITIZED)
+	  PYTHONPATH=.venv/sanitized/package $(BIN)/python -m pytest -q -n $(JOBS) --gc-threshold 1 -m "not slow" -k "not takes_memory_in_proportion" $(SANITIZED)
 
 .venv/sanitized/installed: .venv/ready $(SOURCES)
 	rm -rf .venv/sanitized

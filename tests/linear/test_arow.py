@@ -76,3 +76,15 @@ def test_a_full_covariance_outlives_enormous_values(fit_intercept):
             x = {f"f{j}": float(values[j]) for j in range(10) if rng.random() < 0.5}
             assert np.isfinite(list(model.margins_one(x).values())).all()
             model.learn_one(x, int(rng.integers(2)))
+
+
+def test_a_full_covariance_of_many_features_and_labels_can_be_saved() -> None:
+    """Most of it is zeros: a state that packs well must not look like a bomb."""
+    learner = AROW(covariance="full", max_dense=1024)
+    for k in range(8):
+        learner.learn_one({f"f{i}": float(i % 5) for i in range(300) if k == 0 or i % 50 == k}, f"l{k}")
+    data = learner.to_bytes()
+    assert len(data) > 8 * 8 * 300 * 300
+    loaded = AROW.from_bytes(data)
+    assert loaded.to_bytes() == data
+    assert loaded.margins_one({"f3": 1.0}) == learner.margins_one({"f3": 1.0})
