@@ -38,6 +38,13 @@ CASES = [
     (varifold.CopulaDetector(window=60), lambda: oracles.Copula(60), 300),
     (varifold.NeighboursDetector(k=3, window=50), lambda: oracles.Neighbours(3, 50), 300),
     (varifold.IsolationDetector(trees=10, window=30, seed=4), lambda: oracles.Isolation(10, 30, 4), 300),
+    (varifold.PresenceDetector(forget=0.02), lambda: oracles.Presence(0.02), 300),
+    (varifold.LODA(projections=12, seed=3), lambda: oracles.LODA(12, 3), 300),
+    (
+        varifold.XStream(projections=9, chains=6, depth=7, window=60, seed=5),
+        lambda: oracles.XStream(9, 6, 7, 60, 256, 5),
+        300,
+    ),
     (varifold.AutoDetector(seed=2), lambda: oracles.Auto(2), 350),
 ]
 
@@ -48,15 +55,16 @@ def test_follows_the_oracle(detector: Any, make: Any, count: int) -> None:
     space, slots = model._engine.space, {}
     for t, x in enumerate(instances(count)):
         given = plain(x)
-        known = {name: v for name, v in given.items() if name in slots}
-        score = oracle.score(known, slots) if known else 0.0
+        columns = isinstance(oracle, oracles.Presence)  # a new value of a known column is present, too
+        known = given if columns else {name: v for name, v in given.items() if name in slots}
+        score = oracle.score(known, slots) if known or columns else 0.0
         assert model.score_one(x) == pytest.approx(score, rel=1e-9, abs=1e-9), t
         assert model.p_value_one(x) == pytest.approx(alarms.p_value(model.score_one(x)), rel=1e-9), t
-        if given:
+        if given or columns:
             alarms.observe(model.score_one(x))
         model.learn_one(x)
         slots.update({name: space.id_of(name) for name in given})
-        if given:
+        if given or columns:
             oracle.learn(given, slots)
     assert len(alarms.recent.scores) > 200
 

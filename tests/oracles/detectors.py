@@ -273,3 +273,124 @@ class Auto:
         for expert, recent, score in zip(self.experts, self.recent, self.scores, strict=True):
             recent.keep(score)
             expert.learn(x, slot)
+
+
+class Presence:
+    def __init__(self, forget=0.01):
+        self.forget, self.count, self.rate = forget, {}, {}
+
+    def score(self, x, slot):
+        here = {column(name) or name for name in x}
+        total, variance = 0.0, 1.0
+        for name in self.count:
+            r = min(max(self.rate[name], 1e-4), 1 - 1e-4)
+            surprise = {True: -math.log(r), False: -math.log(1 - r)}
+            mean = r * surprise[True] + (1 - r) * surprise[False]
+            total += surprise[name in here] - mean
+            variance += r * (surprise[True] - mean) ** 2 + (1 - r) * (surprise[False] - mean) ** 2
+        return total / math.sqrt(variance)
+
+    def learn(self, x, slot):
+        here = {column(name) or name for name in x}
+        for name in here | set(self.count):
+            self.count[name] = self.count.get(name, 0) + 1
+            rate = self.rate.get(name, 0.5)
+            self.rate[name] = rate + ((name in here) - rate) * max(1 / (self.count[name] + 1), self.forget)
+
+
+class Projected:
+    """Projections of standardised values with weights -1, 0 and 1."""
+
+    def __init__(self, projections, seed):
+        self.projections, self.seed, self.scaler = projections, seed, Neighbours()
+
+    def terms(self, x, slot, fresh=()):
+        """Return by projection the values that it sums, with their signs."""
+        z = self.scaler.scaled(x)
+        sign = {0: 1.0, 1: -1.0}
+        return [
+            [sign[r] * z[f] for f in x if f not in fresh and (r := draw(self.seed, k, slot[f]) % 6) < 2]
+            for k in range(self.projections)
+        ]
+
+    def seen(self, x):
+        """Add an instance to the statistics; return its features that are new."""
+        fresh = {name for name in x if name not in self.scaler.values}
+        for name, value in x.items():
+            self.scaler.values.setdefault(name, []).append(value)
+        return fresh
+
+
+class LODA(Projected):
+    def __init__(self, projections=50, seed=0):
+        super().__init__(projections, seed)
+        self.mass, self.total = np.zeros((projections, 66)), np.zeros(projections)
+
+    def bins(self, x, slot, fresh=()):
+        out = []
+        for terms in self.terms(x, slot, fresh):
+            z = math.floor(4 * sum(terms) / math.sqrt(len(terms))) if terms else None
+            out.append(None if z is None else 0 if z < -32 else 65 if z >= 32 else z + 33)
+        return out
+
+    def score(self, x, slot):
+        parts = [
+            -math.log((self.mass[k, b] + 0.5) / (self.total[k] + 33))
+            for k, b in enumerate(self.bins(x, slot))
+            if b is not None and self.total[k] > 0
+        ]
+        return sum(parts) / len(parts) if parts else 0.0
+
+    def learn(self, x, slot):
+        fresh = {name for name in x if name not in self.scaler.values}
+        for k, b in enumerate(self.bins(x, slot, fresh)):
+            if b is not None:
+                self.mass[k] *= 0.9995
+                self.mass[k, b] += 1
+                self.total[k] = 0.9995 * self.total[k] + 1
+        self.seen(x)
+
+
+class XStream(Projected):
+    def __init__(self, projections=50, chains=25, depth=10, window=250, cells=256, seed=0):
+        super().__init__(projections, seed)
+        self.chains, self.depth, self.window, self.cells, self.learned = chains, depth, window, cells, 0
+        self.width, self.old_width = np.ones(projections), np.ones(projections)
+        self.count, self.old_count, self.sketches = {}, {}, []
+
+    def path(self, sketch, width, chain):
+        """Return the cells of an instance, by level."""
+        z, key, out = {}, chain, []
+        for level in range(self.depth):
+            k = draw(self.seed ^ 1, chain, level) % self.projections
+            shift = unit(draw(self.seed ^ 2, chain, k))
+            z[k] = 2 * z[k] - shift if k in z else sketch[k] / width[k] + shift
+            key = mix(key ^ (math.floor(min(max(z[k], -1e9), 1e9)) & MASK))
+            out.append((chain, level, key % self.cells))
+        return out
+
+    def score(self, x, slot):
+        if self.learned == 0:
+            return 0.0
+        first = self.learned < self.window
+        count, width = (self.count, self.width) if first else (self.old_count, self.old_width)
+        sketch = [sum(terms) for terms in self.terms(x, slot)]
+        least = [
+            min(math.log2(1 + count.get(cell, 0)) + cell[1] + 1 for cell in self.path(sketch, width, chain))
+            for chain in range(self.chains)
+        ]
+        return math.log2(1 + min(self.learned, self.window)) + 1 - sum(least) / self.chains
+
+    def learn(self, x, slot):
+        if self.learned and self.learned % self.window == 0:
+            self.old_count, self.old_width, self.count = self.count, self.width, {}
+            squares = np.square(self.sketches).mean(axis=0)
+            self.width, self.sketches = np.maximum(2 * np.sqrt(squares), 1e-3), []
+        fresh = {name for name in x if name not in self.scaler.values}
+        sketch = [sum(terms) for terms in self.terms(x, slot, fresh)]
+        self.sketches.append(sketch)
+        for chain in range(self.chains):
+            for cell in self.path(sketch, self.width, chain):
+                self.count[cell] = self.count.get(cell, 0) + 1
+        self.seen(x)
+        self.learned += 1

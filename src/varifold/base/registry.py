@@ -66,8 +66,11 @@ _DETECTORS: dict[str, str] = {
     "autodetector": "varifold.anomaly.autodetector:AutoDetector",
     "copuladetector": "varifold.anomaly.copuladetector:CopulaDetector",
     "isolationdetector": "varifold.anomaly.isolationdetector:IsolationDetector",
+    "loda": "varifold.anomaly.loda:LODA",
     "neighboursdetector": "varifold.anomaly.neighboursdetector:NeighboursDetector",
+    "presencedetector": "varifold.anomaly.presencedetector:PresenceDetector",
     "taildetector": "varifold.anomaly.taildetector:TailDetector",
+    "xstream": "varifold.anomaly.xstream:XStream",
 }
 _TRANSFORMERS: dict[str, str] = {"copula-imputer": "varifold.copula.imputer:CopulaImputer"}
 _COMPOSITES: dict[str, str] = {
