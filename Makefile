@@ -6,12 +6,16 @@ FUZZ_REQUESTS ?= 100000
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
 
+ifeq ($(OS),Windows_NT)
+BIN := .venv/Scripts
+else
 BIN := .venv/bin
+endif
 WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -23,6 +27,37 @@ test: .venv/installed test-core
 # One Spark for all of its tests: several at once would take the machine from each other. Needs Java 17.
 test-spark: .venv/installed
 	$(BIN)/python -m pytest -q -m spark tests/spark
+
+# What needs no server, browser, broker or Java: the part that also runs on Windows.
+PORTABLE := tests/_engine tests/_numeric tests/auto tests/base tests/copula tests/datasets tests/evolving tests/forest tests/linear \
+  tests/naive_bayes tests/neighbours tests/streams tests/variation
+test-portable: .venv/installed
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not spark" $(PORTABLE)
+
+# The oldest versions that pyproject.toml allows: the core alone, then frames, readers and the linear methods.
+LOWEST := tests/base/test_frames.py tests/base/test_sparse.py tests/linear tests/streams/readers tests/sklearn
+test-lowest: .venv/wheel
+	rm -rf .venv/lowest .venv/lowest-core
+	$(PYTHON) -m venv .venv/lowest-core
+	$(BIN)/python .ci/requirements.py --lowest none > .venv/lowest-core.txt
+	.venv/lowest-core/bin/python -m pip install -q $(WHEELS)/varifold-*.whl -r .venv/lowest-core.txt
+	.venv/lowest-core/bin/python -P tests/core_only.py
+	$(PYTHON) -m venv .venv/lowest
+	$(BIN)/python .ci/requirements.py --lowest data sklearn pandas > .venv/lowest.txt
+	.venv/lowest/bin/python -m pip install -q $(WHEELS)/varifold-*.whl -r .venv/lowest.txt pytest pytest-xdist hypothesis
+	.venv/lowest/bin/python -m pytest -q -n $(JOBS) $(LOWEST)
+
+# The newest river, released or not, against its checks.
+RIVER ?= river
+test-river: .venv/installed
+	$(BIN)/python -m pip install -q --upgrade --pre "$(RIVER)"
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/test_contract.py tests/base/test_python_learners.py
+
+# Share of the Python lines that the tests run; COVERED names their folders.
+COVERED ?= tests
+coverage: .venv/installed
+	$(BIN)/python -m pip install -q --group coverage
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not spark" --cov=varifold --cov-report=term:skip-covered --cov-report=html:.venv/coverage $(COVERED)
 
 # The core with its own dependencies and no extra: import, learn, save, load and the command in plain text. With -P the
 # folder of the tests, which has a part called sklearn, is not where modules are looked for.

@@ -49,6 +49,7 @@ def write(folder: Path) -> None:
     _keep(made / "methods.md", methods())
     _keep(made / "scenarios.md", scenario_page(made))
     _keep(made / "api.rst", api())
+    _keep(made / "citing.md", citing())
 
 
 def _keep(path: Path, text: str) -> None:
@@ -137,6 +138,57 @@ def _method(name: str, cls: type[Any]) -> str:
     link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
     said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
     return f"| `{name}` | {link} | {_plain(said)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+
+
+LIBRARY = """```bibtex
+@software{varifold,
+  author = {{The varifold developers}},
+  title = {varifold: learning from streams whose features appear and vanish},
+  version = {%s},
+  year = {2026},
+}
+```"""
+
+
+def citing() -> str:
+    """Write BibTeX entries of the library and of every method's references, from the docstrings."""
+    lines = [
+        "# Citing",
+        "",
+        "If you use varifold in research, cite the library and the paper of the method that you use.",
+        "",
+        LIBRARY % varifold.__version__,
+        "",
+        "## The methods",
+        "",
+    ]
+    seen: dict[tuple[str, str, str, str], list[str]] = {}
+    for name in sorted(models.class_names().values()):
+        for entry in _references(inspect.getdoc(models[name]) or ""):
+            seen.setdefault(entry, []).append(name)
+    for (authors, title, place, year), names in sorted(seen.items(), key=lambda item: item[1]):
+        key = f"{re.sub(r'[^a-z]', '', authors.split(' and ')[0].split()[-1].lower())}{year}{names[0]}"
+        lines += [
+            ", ".join(f"`{name}`" for name in names),
+            "",
+            f"```bibtex\n@misc{{{key},\n  author = {{{authors}}},\n  title = {{{title}}},",
+            f"  howpublished = {{{place}}},\n  year = {{{year}}},\n}}\n```",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _references(doc: str) -> list[tuple[str, str, str, str]]:
+    """Return authors, title, place and year of each reference in a docstring."""
+    _, _, section = doc.partition("References\n----------\n")
+    text = " ".join(section.split())
+    found = []
+    for entry in re.split(r"(?<=\d{4})\)?\.\s+(?=[A-Z]\.[- ])", text):
+        match = re.match(r"(.*?[^\W\d_]{2,})\. (.+?[^A-Z])\. (.*?((?:19|20)\d\d))", entry)
+        if match:
+            authors = " and ".join(part.strip() for part in match[1].replace(" et al", ", others").split(","))
+            found.append((authors, match[2], match[3], match[4]))
+    return found
 
 
 DRAWN = {
