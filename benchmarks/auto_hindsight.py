@@ -4,7 +4,7 @@
 
 Predict, then learn, in blocks. Groups of streams:
 
-- `numbers`: natural streams with a number to predict (`benchmarks.natural`), and long synthetic ones;
+- `numbers`: natural streams with a number to predict (`benchmarks.natural_rows`), and long synthetic ones;
 - `scenarios`: the 42 streams of `benchmarks.regressors`;
 - `labels`: natural streams with labels, of 1,000 rows or more;
 - `generated`: the streams of `benchmarks.auto_peers` with 1,000 rows or more;
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 import varifold
-from benchmarks import auto_peers, natural, regressors
+from benchmarks import auto_peers, natural_rows, regressors
 from varifold import datasets, streams
 
 Rows = list[tuple[dict[str, Any], Any]]
@@ -97,7 +97,7 @@ def blocks(group: str, seeds: list[int], start: int, stop: int | None) -> dict[s
         numeric = group == "numbers"
         found = {
             name: [made(lambda f=f: f(start, stop), numeric)]
-            for name, f in (natural.NUMBERS if numeric else natural.LABELS).items()
+            for name, f in (natural_rows.NUMBERS if numeric else natural_rows.LABELS).items()
         }
         if numeric:
             for name in ("Friedman", "FriedmanDrift"):
