@@ -180,6 +180,17 @@ def test_an_expensive_expert_of_no_use_is_paused_and_reported():
     assert next(iter(report.features)) == "f0"
 
 
+def test_the_report_counts_the_first_instances_of_labels_as_errors():
+    """No label can be predicted before it was seen: five wrong of five are an error of 100 %."""
+    model, wrong = varifold.AutoClassifier(), 0
+    for y in ("a", "b", "c", "d", "e"):
+        wrong += model.predict_one({"x": 1.0}) != y
+        model.learn_one({"x": 1.0}, y)
+    assert wrong == 5
+    assert model.report().recent["error"] == model.report().recent["error_long"] == 1.0
+    assert "recent error 100.0%" in str(model.report())
+
+
 def test_the_report_lists_vanished_and_new_features_and_a_rise_of_the_error():
     rng = np.random.default_rng(5)
     model = varifold.AutoClassifier(budget="fast")

@@ -71,6 +71,21 @@ cdef enum Pausing:
     EARLY
 
 
+cdef enum:
+    RUNNING_NUMBERS = 3    # as saved
+
+cdef struct RunningMean:
+    double recent          # over about 50,
+    double usual           # and about 1,000 values
+    double count
+
+
+cdef void running_learn(RunningMean* m, double value) noexcept nogil:
+    m.count += 1.0
+    m.recent += (value - m.recent) / min(m.count, 50.0)
+    m.usual += (value - m.usual) / min(m.count, 1000.0)
+
+
 cdef class ClassificationMixture(Model):
     """Experts of a table (see `experts.Expert`) and all that combines them.
 
@@ -96,7 +111,8 @@ cdef class ClassificationMixture(Model):
     cdef double guard_strength, guard_full
     cdef double threshold
     cdef double* class_weight          # [class]: weight learned
-    cdef double* recent_losses         # [4]: mean error and log loss, each of the last 50 and the last 1,000
+    cdef RunningMean* recent_error     # of the predictions
+    cdef RunningMean* recent_loss      # their log loss
     cdef ErrorWatch watch
 
     # of the instance at hand
@@ -138,7 +154,8 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("final_temperature", <double**> &self.final, fixed(TEMPERATURE_NUMBERS))
         self.arrays.declare("guard", <double**> &self.guard, fixed(GUARD_NUMBERS))
         self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
-        self.arrays.declare("recent_losses", &self.recent_losses, fixed(4))
+        self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
+        self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.scratch(&self.score, per_class())
         self.arrays.scratch(&self.logit, per_class(width=k))
         self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
@@ -368,6 +385,8 @@ cdef class ClassificationMixture(Model):
         cdef int e
         if self.classes > 1 and self.class_weight[y] > 0.0:
             self.learn_combination(v, y, w)
+        elif self.classes > 1 or self.class_weight[y] > 0.0:    # the first instance of another label; or the only label
+            running_learn(self.recent_error, self.class_weight[y] == 0.0)
         self.class_weight[y] += w
         forget_last(&self.experts.views)
         self.learn_experts(v, y, w)
@@ -439,7 +458,8 @@ cdef class ClassificationMixture(Model):
         """Update the recent losses and the watch on errors; record the weights from time to time."""
         cdef bint wrong = argmax(self.classes, self.output) != y
         cdef double* row = self.experts.history.next_row(step)
-        update_losses(self.recent_losses, step, wrong, -log(self.output[y]))
+        running_learn(self.recent_error, wrong)
+        running_learn(self.recent_loss, -log(self.output[y]))
         self.watch.learn(step, wrong)
         if row != NULL:
             self.current_weights(row)
@@ -505,8 +525,8 @@ cdef class ClassificationMixture(Model):
 
     def recent(self):
         """Return error and log loss, averaged over about 50 and about 1,000 instances."""
-        names = ("error", "error_long", "log_loss", "log_loss_long")
-        return {name: self.recent_losses[i] for i, name in enumerate(names)}
+        return {"error": self.recent_error.recent, "error_long": self.recent_error.usual,
+                "log_loss": self.recent_loss.recent, "log_loss_long": self.recent_loss.usual}
 
     def error_rises(self):
         """Return the latest rises of the error, see `ErrorWatch.records`."""
@@ -595,16 +615,3 @@ cdef class ClassificationMixture(Model):
             self.stack.mean[i] = mean[i]
         for i in range(d * d):
             self.stack.cov[i] = cov[i]
-
-
-cdef void update_losses(double* losses, int64_t step, bint wrong, double loss) noexcept nogil:
-    """Count a prediction: plain means over the first 20, then running ones over about 50 and about 1,000."""
-    cdef double slow = min(<double> step, 1000.0)
-    if step < 20:
-        losses[0] = losses[1] = (losses[1] * step + wrong) / (step + 1)
-        losses[2] = losses[3] = (losses[3] * step + loss) / (step + 1)
-    else:
-        losses[0] += (wrong - losses[0]) / 50.0
-        losses[1] += (wrong - losses[1]) / slow
-        losses[2] += (loss - losses[2]) / 50.0
-        losses[3] += (loss - losses[3]) / slow
