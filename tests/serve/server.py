@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ class Server:
                 [*command, "--dir", str(self.folder), "--port", "0", *self.options], stderr=log, env=os.environ
             )
         line = self.wait_for_line("listening on ")
-        self.url = line.rpartition(" ")[2]
+        self.url = re.findall(r"https?://[0-9.:]+", line)[0]
         return self
 
     def wait_for_line(self, text: str, seconds: float = 30.0) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import threading
@@ -14,7 +15,7 @@ from varifold import AROW, AROWRegressor
 from varifold.base.learner import is_regressor
 from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
 from varifold.evaluate import prequential
-from varifold.serve.client import RemoteClassifier, RemoteRegressor, ServerError
+from varifold.serve.client import AsyncRemoteModel, RemoteClassifier, RemoteRegressor, ServerError
 
 _numbers = itertools.count()
 
@@ -48,7 +49,7 @@ def test_many_at_once(remote: RemoteClassifier) -> None:
     rows = [instance(i) for i in range(100)]
     remote.learn_many([r["x"] for r in rows], [r["y"] for r in rows])
     assert remote.steps == 100
-    with pytest.raises(DataError, match="instance 1: feature 'a' is"):
+    with pytest.raises(DataError, match="instance 1: column 'a' holds a list"):
         remote.learn_many([{"f0": 1.0}, {"a": [1]}], ["up", "up"])
 
 
@@ -185,3 +186,45 @@ def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
         RemoteRegressor(shared.url, f"c{next(_numbers)}", method="nb3")
     with pytest.raises(ParameterError, match="'arowregressor' is not for classification"):
         RemoteClassifier(shared.url, f"c{next(_numbers)}", method="arowregressor")
+
+
+def test_learners_by_key_and_input_rules(shared: Server) -> None:
+    name = f"m{next(_numbers)}"
+    with RemoteClassifier(shared.url, name, method="arow", key="device", input={"time": "ts"}) as remote:
+        for i in range(20):
+            for device, labels in (("a", ("low", "high")), ("b", ("high", "low"))):
+                remote.learn_one({"device": device, "load": i % 2, "ts": "2026-01-01T00:00:00"}, labels[i % 2])
+        assert [remote.predict_one({"device": d, "load": 1}) for d in "ab"] == ["high", "low"]
+        given, _ = remote.keep_one({"device": "a", "load": 1})
+        remote.label(given, "high")
+        assert remote.steps == 41
+
+
+def test_reopening_with_another_method_or_key_is_an_error(shared: Server) -> None:
+    name = f"m{next(_numbers)}"
+    RemoteClassifier(shared.url, name, method="arow").close()
+    RemoteClassifier(shared.url, name, method="arow").close()
+    with pytest.raises(ParameterError, match="exists already, with the method 'arow' and not 'olvf'"):
+        RemoteClassifier(shared.url, name, method="olvf")
+    with pytest.raises(ParameterError, match="with the key None and not 'device'"):
+        RemoteClassifier(shared.url, name, method="arow", key="device")
+
+
+def test_many_requests_at_a_time(shared: Server) -> None:
+    name = f"m{next(_numbers)}"
+
+    async def main() -> None:
+        async with AsyncRemoteModel(shared.url, name, connections=8) as model:
+            await model.make("arow")
+            with pytest.raises(ParameterError, match="exists already"):
+                await model.make("olvf")
+            await asyncio.gather(*(model.learn_one({"load": i % 2}, ("low", "high")[i % 2]) for i in range(100)))
+            assert await model.predict_one({"load": 1}) == "high"
+            given, label = await model.keep_one({"load": 0})
+            assert label == "low"
+            await model.label(given, "low")
+            with pytest.raises(DataError, match="has its label"):
+                await model.label(given, "low")
+            assert (await model.info())["steps"] == 101
+
+    asyncio.run(main())

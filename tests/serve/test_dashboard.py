@@ -158,3 +158,43 @@ def test_a_model_that_could_not_be_recovered_has_a_card(make_server: Callable[..
     page.wait_for_selector("#model:not([data-lost])", timeout=10_000)
     page.wait_for_selector("#numbers", state="visible", timeout=10_000)
     page.wait_for_selector("#stopped", state="hidden", timeout=10_000)
+
+
+@pytest.mark.browser
+def test_devices_are_listed_by_trouble_and_found(shared: Server, client: httpx.Client, chromium: Any) -> None:
+    client.put("/models/fleet", json={"method": "arow", "key": "device"})
+
+    def send_round(first: int, last: int, silent: str) -> None:
+        rows = [
+            {"x": {"load": 1.0, **({} if f"pump-{k}" == silent else {"heat": 2.0})}, "y": "ok", "key": f"pump-{k}"}
+            for i in range(first, last)
+            for k in range(300)
+        ]
+        client.post("/models/fleet/batch", content=b"\n".join(map(orjson.dumps, rows))).raise_for_status()
+
+    send_round(0, 12, "")
+    send_round(12, 30, "pump-177")
+    errors: list[str] = []
+    page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{shared.url}/#fleet")
+    page.wait_for_selector("#device-list tr[data-device='pump-177'][data-status='sensor']", timeout=10_000)
+    assert page.locator("#device-list tr").first.get_attribute("data-device") == "pump-177"
+    assert page.locator("#device-list tr").count() == 200
+    assert "300 devices, 1 sensor silent" in page.inner_text("#device-counts")
+    page.fill("#device-search", "pump-29")
+    page.wait_for_selector("#device-list tr:nth-child(11):last-child", timeout=10_000)
+    page.fill("#device-search", "177")
+    page.wait_for_selector("#device-list tr:nth-child(1):last-child", timeout=10_000)
+    page.click("#device-list button")
+    page.wait_for_selector(".sensor[data-presence='silent']", timeout=10_000)
+    assert page.inner_text("#device-name") == "pump-177: sensor silent"
+    page.wait_for_selector("#device-events li", timeout=15_000)
+    assert "pump-177: heat: fell silent" in page.inner_text("#device-events")
+    for width in (1300, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("#device-close")
+    assert not page.is_visible("#device")
+    assert errors == []
+    client.delete("/models/fleet")

@@ -366,7 +366,7 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
     with server.client() as client:
         for header, read, write in (
             (None, 401, 401),
-            ("Bearer wrongwrongwrongwrong", 403, 403),
+            ("Bearer wrongwrongwrongwrong", 401, 401),
             ("Basic writewritewritewrite", 401, 401),
             ("Bearer readreadreadread", 200, 403),
             ("Bearer writewritewritewrite", 200, 201),

@@ -16,20 +16,21 @@ import pytest
 
 from tests.serve.conftest import mosquitto
 from tests.serve.server import Server
+from tests.serve.test_running import certificate
 from varifold.errors import ParameterError
-from varifold.serve.mqtt import Bridge, Topics, key_in
+from varifold.serve.mqtt import Bridge, Topics, parts_of, subscription
 from varifold.serve.server import Settings, serve
 
 
 class Broker:
     """A broker on a free port of this machine."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: str = "allow_anonymous true\n") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         self._config = folder / "mosquitto.conf"
-        self._config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence false\n")
+        self._config.write_text(f"listener {self.port} 127.0.0.1\n{more}persistence false\nuser root\n")
         self.start()
 
     def start(self) -> None:
@@ -57,6 +58,10 @@ def running(tmp_path: Path) -> Iterator[Broker]:
 def broker(running: Broker) -> int:
     """The port of a broker."""
     return running.port
+
+
+BURST = 3_000
+"""Messages of a burst."""
 
 
 def options(port: int) -> list[str]:
@@ -173,8 +178,11 @@ def test_a_bridge_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest
 
 
 def test_topics() -> None:
-    assert key_in("plant/+/reading", "plant/a.b/reading") == "a.b"
-    assert key_in("plant/reading", "plant/reading") is None
+    assert parts_of("plant/+/reading", "plant/a.b/reading") == {"key": "a.b"}
+    assert parts_of("plant/reading", "plant/reading") == {}
+    assert parts_of("{site}/{key}/x", "north/pump+7/x") == {"site": "north", "key": "pump+7"}
+    assert parts_of("{site}/{key}/x", "north/x") == {}
+    assert subscription("{site}/{key}/x") == "+/+/x"
     for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "predictions": "b/{key}"}):
         with pytest.raises(ParameterError):
             Topics("localhost:1883", **wrong)
@@ -216,3 +224,84 @@ def test_no_message_ends_the_server(make_server: Callable[..., Server], broker: 
     server.wait_for_line("connected to the broker")
     assert asyncio.run(_ask(broker, 9))["id"] == 9
     assert server.stop() == 0
+
+
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+def test_payloads_are_mapped_by_the_rules_of_the_model(
+    make_server: Callable[..., Server], broker: int, version: str
+) -> None:
+    """Nested payloads with a timestamp, the target in the reading, a part of the topic as a feature."""
+    rules = {"target": "status", "id": "seq", "time": "ts", "ignore": ["tags"]}
+    topics = ["--readings", "{site}/{key}/up", "--labels", "{site}/{key}/truth", "--predictions", "{site}/{key}/down"]
+    more = ["--mqtt-input", orjson.dumps(rules).decode(), "--mqtt-version", version, "--mqtt-method", "arow"]
+    server = make_server("--mqtt", f"127.0.0.1:{broker}", *topics, *more).start()
+    server.wait_for_line("connected to the broker")
+
+    async def main() -> list[dict[str, Any]]:
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            await client.subscribe("+/+/down", qos=1)
+            answers = _answers(client)
+            found = []
+            for i in range(6):
+                reading = {"seq": i, "ts": f"2026-03-04T10:00:0{i}Z", "tags": ["a"], "data": {"load": i % 2}}
+                if i % 2:
+                    reading["status"] = "up"
+                await client.publish("north/pump/up", orjson.dumps(reading), qos=1)
+                found.append(await asyncio.wait_for(anext(answers), 10))
+            await client.publish("north/pump/truth", orjson.dumps({"seq": 0, "status": "down"}), qos=1)
+            return found
+
+    found = asyncio.run(main())
+    assert {one["topic"] for one in found} == {"north/pump/down"}
+    assert [one["seq"] for one in found] == [1, 2, 3, 4, 5, 6]
+    with server.client() as client:
+        for _ in range(100):
+            if client.get("/models/mqtt").json()["steps"] == 4:
+                break
+            time.sleep(0.05)
+        features = client.get("/models/mqtt/features", params={"key": "pump"}).json()["features"]
+    assert set(features) == {"data.load", "site=north"}
+
+
+@pytest.mark.mosquitto
+def test_a_burst_is_learned_completely(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    """A broker with the documented settings queues what the server has not yet acknowledged."""
+    bursting = Broker(tmp_path, "allow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages 256\n")
+    broker = bursting.port
+    server = make_server(*options(broker)).start()
+    server.wait_for_line("connected to the broker")
+
+    async def main() -> None:
+        async with aiomqtt.Client("127.0.0.1", broker, max_inflight_messages=2_000) as client:
+            client.pending_calls_threshold = 10_000
+            for start in range(0, BURST, 500):
+                payloads = (orjson.dumps({"load": 1.0, "id": i}) for i in range(start, start + 500))
+                await asyncio.gather(*(client.publish("plant/a/reading", payload, qos=1) for payload in payloads))
+
+    asyncio.run(main())
+    with server.client() as client:
+        for _ in range(600):
+            if client.get("/models/mqtt").json()["waiting"] == BURST:
+                break
+            time.sleep(0.05)
+        assert client.get("/models/mqtt").json()["waiting"] == BURST
+    bursting.stop()
+
+
+@pytest.mark.mosquitto
+def test_a_broker_with_tls_and_a_password(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "localhost")
+    passwords = tmp_path / "passwords"
+    subprocess.run(["mosquitto_passwd", "-b", "-c", str(passwords), "varifold", "secret"], check=True)
+    passwords.chmod(0o644)
+    key.chmod(0o644)
+    tmp_path.chmod(0o755)
+    secured = Broker(tmp_path, f"certfile {cert}\nkeyfile {key}\nallow_anonymous false\npassword_file {passwords}\n")
+    (tmp_path / "login").write_text("varifold:secret\n")
+    try:
+        secure = ["--mqtt-ca", str(cert), "--mqtt-login", str(tmp_path / "login")]
+        server = make_server(*options(secured.port), *secure).start()
+        server.wait_for_line("connected to the broker")
+    finally:
+        secured.stop()

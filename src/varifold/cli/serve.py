@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from varifold.cli.configuration import Options, table_as_toml
 from varifold.cli.numbers import positive, size
 from varifold.errors import ParameterError
 
@@ -18,16 +19,32 @@ def add_parser(subparsers: Any) -> None:
         help="serve models that learn, over HTTP and MQTT",
         description="Serve models that learn: predict now, learn when the label comes, survive any stop. "
         "The dashboard is at /, the description of all routes at /openapi.json.",
+        epilog='Every option can also be set in the file of --config (host = "0.0.0.0") or by an environment variable '
+        "(VARIFOLD_HOST); the command line comes first, then the environment, then the file.",
         allow_abbrev=False,
     )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file with options and models to make")
+    parser.add_argument("--print-config", action="store_true", help="print the options in use as TOML, and stop")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="folder of the state; made if missing")
     parser.add_argument("--check", type=Path, metavar="DIR", help="test the state in a folder, without serving it")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8080, help="port to listen on, 0 for any (default 8080)")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="lines `read TOKEN` and `write TOKEN`")
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="lines `read TOKEN` and `write TOKEN`, each for all models or with models=NAME,...; read again on SIGHUP",
+    )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate in PEM; read again on SIGHUP")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key")
+    parser.add_argument("--log", choices=["text", "json"], default="text", help="form of the log (default text)")
+    parser.add_argument(
+        "--drain", type=positive, default=10, metavar="SECONDS", help="for open requests when stopping (default 10)"
+    )
     _add_durability(parser)
     _add_alerts(parser)
     _add_mqtt(parser)
+    parser.set_defaults(options=Options(parser, other=("config", "print_config", "check")))
 
 
 def _add_durability(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +94,6 @@ def _add_alerts(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--alert-error",
         type=_bounds,
-        default=(None, {}),
         metavar="E|MODEL=E,...",
         help="alert when the recent error exceeds it: a share of wrong predictions for all classifiers, or a bound by "
         "model, for regressors of the mean absolute error (such as 0.3 or 0.3,price=20)",
@@ -88,7 +104,13 @@ def _add_alerts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _bounds(text: str) -> tuple[float | None, dict[str, float]]:
+class ErrorBounds(tuple[float | None, dict[str, float]]):
+    """Error bound of all classifiers, and bounds by model."""
+
+    text = ""
+
+
+def _bounds(text: str) -> ErrorBounds:
     """Parse the error bound of all classifiers, and bounds by model."""
     every: float | None = None
     found: dict[str, float] = {}
@@ -104,53 +126,125 @@ def _bounds(text: str) -> tuple[float | None, dict[str, float]]:
             found[name] = bound
         else:
             every = bound
-    return every, found
+    bounds = ErrorBounds((every, found))
+    bounds.text = text
+    return bounds
 
 
 def _add_mqtt(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("MQTT")
     group.add_argument("--mqtt", metavar="HOST:PORT", help="broker to take readings from")
-    group.add_argument("--readings", metavar="TOPIC", help="such as plant/+/reading; + is the key of one learner each")
+    group.add_argument(
+        "--readings",
+        metavar="TOPIC",
+        help="such as plant/{line}/{key}/reading: {key} (or +) is the key of a learner, other names are features",
+    )
     group.add_argument("--labels", metavar="TOPIC", help='such as plant/+/label; payload {"id": ..., "y": ...}')
     group.add_argument("--predictions", metavar="TOPIC", help="such as plant/{key}/prediction")
     group.add_argument("--mqtt-model", default="mqtt", metavar="NAME", help="the model that is fed (default mqtt)")
     group.add_argument("--mqtt-method", default="auto", metavar="METHOD", help="its method if it is new (default auto)")
+    group.add_argument(
+        "--mqtt-input", type=_rules, metavar="JSON", help='its input rules if it is new, such as {"time": "ts"}'
+    )
     group.add_argument("--mqtt-login", type=Path, metavar="FILE", help="file with a line USER:PASSWORD")
+    group.add_argument("--mqtt-tls", action="store_true", default=False, help="connect with TLS")
+    group.add_argument("--mqtt-ca", type=Path, metavar="FILE", help="authority of the broker's certificate, in PEM")
+    group.add_argument("--mqtt-version", choices=["3.1.1", "5"], default="5", help="of the protocol (default 5)")
+
+
+def _rules(text: str) -> Any:
+    from varifold.base.json_text import read_json
+    from varifold.errors import VarifoldError
+    from varifold.serve.core.input import InputRules
+
+    try:
+        rules = InputRules.from_json(read_json(text.encode()))
+    except VarifoldError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    rules.text = text  # type: ignore[attr-defined]
+    return rules
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until stopped, or test a folder."""
-    if (args.dir is None) == (args.check is None):
-        raise ParameterError("give --dir, the folder of the state, or --check, the folder to test")
     if args.check is not None:
+        if args.dir is not None:
+            raise ParameterError("give --dir, the folder of the state, or --check, the folder to test")
         return _check(args.check)
+    tables = args.options.fill(args, args.config)
+    models = _models(tables, args.config)
+    if args.print_config:
+        print(args.options.as_toml(args))
+        for name, table in tables.get("models", {}).items():
+            print(f"\n{table_as_toml(f'models.{name}', table)}")
+        return 0
+    if args.dir is None:
+        raise ParameterError("give --dir, the folder of the state, or --check, the folder to test")
     if not 0 <= args.port <= 65_535:
         raise ParameterError(f"--port {args.port} is not between 0 and 65535")
     if not args.max_wait > 0:
         raise ParameterError(f"--max-wait {args.max_wait} is not a number of hours above 0")
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise ParameterError("--tls-cert and --tls-key belong together: give both")
+    for name in ("token_file", "tls_cert", "tls_key", "mqtt_login", "mqtt_ca"):
+        path = getattr(args, name)
+        if path is not None and not path.is_file():
+            raise ParameterError(f"--{name.replace('_', '-')}: there is no file {path}")
+    return _serve(args, models)
+
+
+def _serve(args: argparse.Namespace, models: dict[str, Any]) -> int:
     from varifold.serve import server
     from varifold.serve.alerts import AlertRules
     from varifold.serve.core.models import Policy
     from varifold.serve.core.state import Limits
     from varifold.serve.http.app import BodyLimits
 
-    above, by_model = args.alert_error
+    above, by_model = args.alert_error or (None, {})
     return server.serve(
         server.Settings(
             args.dir,
             host=args.host,
             port=args.port,
             token_file=args.token_file,
+            tls=None if args.tls_cert is None else (args.tls_cert, args.tls_key),
             policy=Policy(args.fsync, args.snapshot_every),
             limits=Limits(args.max_waiting, int(args.max_wait * 3_600_000), args.max_ids, labels=args.max_labels),
             bodies=BodyLimits(args.max_body, args.max_batch),
             alerts=AlertRules(above, by_model, webhook=args.alert_webhook, command=args.alert_command),
             topics=_topics(args),
+            models=models,
+            log=args.log,
+            drain=args.drain,
             connections=args.max_connections,
             memory=args.max_memory,
             model_memory=args.max_model_memory,
         )
     )
+
+
+def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
+    """Return the models to make, of the tables [models.NAME] of a configuration."""
+    from varifold.errors import VarifoldError
+    from varifold.serve.core.input import InputRules
+    from varifold.serve.core.models import check_name
+    from varifold.serve.server import ModelSpec
+
+    for name in tables:
+        if name != "models":
+            raise ParameterError(f"{path}: there is no table [{name}]; models are tables such as [models.plant]")
+    models = {}
+    for name, table in tables.get("models", {}).items():
+        try:
+            check_name(name)
+            unknown = next((key for key in table if key not in ("method", "params", "key", "input")), None)
+            if unknown is not None:
+                raise ParameterError(f"a model has method, params, key and input, and not {unknown!r}")
+            rules = InputRules.from_json(table.get("input", {}))
+        except VarifoldError as error:
+            raise ParameterError(f"{path}: [models.{name}]: {error}") from error
+        models[name] = ModelSpec(table.get("method", "auto"), table.get("params", {}), table.get("key"), rules)
+    return models
 
 
 def _check(folder: Path) -> int:
@@ -185,4 +279,8 @@ def _topics(args: argparse.Namespace) -> Any:
         args.mqtt_method,
         user or None,
         password or None,
+        rules=args.mqtt_input,
+        tls=args.mqtt_tls or args.mqtt_ca is not None,
+        ca=args.mqtt_ca,
+        version=args.mqtt_version,
     )

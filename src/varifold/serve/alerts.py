@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
-import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from varifold.base.json_text import write_json
 from varifold.base.learner import is_regressor
+from varifold.serve.core.devices import Transition
+from varifold.serve.core.log import warning
 from varifold.serve.core.models import Models
 from varifold.serve.core.monitor import Monitor
 from varifold.serve.core.state import ModelState
@@ -25,6 +28,21 @@ from varifold.serve.extra import httpx
 _PATIENCE = 10.0
 _MOST_NAMES = 8
 _MOST_DELIVERIES = 32
+_MOST_NEW = 1_000
+_NEW_SECONDS = 60.0
+"""Seconds between two alerts about new features: in some streams there is a new one in every instance."""
+_COLLECT = 8
+"""Most seconds for which transitions of devices are collected."""
+_COMPARE_EVERY = 5
+_MOST_KEYS = 100
+_WORDS = {
+    "device-silent": "fell silent",
+    "device-back": "back",
+    "device-error": "the error is far above that of most others",
+    "device-error-normal": "the error is normal again",
+    "sensor-silent": "fell silent",
+    "sensor-back": "back",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,12 @@ class _Known:
         self.presence = {} if monitor is None else {name: monitor.presence(name) for name in monitor.names()}
         self.error = False
         self.labels = False
+        self.new: list[str] = []
+        self.new_at = -math.inf
+        self.transitions: list[Transition] = []
+        """Transitions of devices that are collected, so that those that belong together make one alert."""
+        self.collected = 0
+        self.quiet = 0
 
 
 class Alerts:
@@ -62,6 +86,7 @@ class Alerts:
         self.models = models
         self.rules = rules
         self.undelivered = 0
+        self._checks = 0
         self._known = {model.state.name: _Known(model.state.monitor) for model in models}
         self._deliveries: set[asyncio.Task[None]] = set()
 
@@ -89,6 +114,9 @@ class Alerts:
             self._check_features(state.name, state.monitor, known)
             self._check_error(state, known)
             self._check_labels(state.name, state.monitor, known)
+            if len(state.devices):
+                self._check_devices(state, known)
+        self._checks += 1
         for name in self._known.keys() - present:
             del self._known[name]
 
@@ -103,6 +131,9 @@ class Alerts:
             if kind == "new" or (kind != "here" and monitor.is_regular(name)):
                 changed.setdefault(kind, []).append(name)
         known.presence = dict(now)
+        known.new += changed.pop("new", [])[: _MOST_NEW - len(known.new)]
+        if known.new and time.monotonic() - known.new_at > _NEW_SECONDS:
+            changed["new"], known.new, known.new_at = known.new, [], time.monotonic()
         words = {"silent": "fell silent", "new": "new", "gone": "gone for long", "back": "back"}
         for kind, names in changed.items():
             self._raise(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
@@ -129,6 +160,19 @@ class Alerts:
         elif recent > 0.5 * usual and known.labels:
             known.labels = False
             self._raise(model, "labels-back", f"{recent:.0%} of instances get a label again")
+
+    def _check_devices(self, state: ModelState, known: _Known) -> None:
+        """Collect what happened to devices; raise alerts when nothing more arrives, or after some seconds."""
+        if self._checks % _COMPARE_EVERY == 0:
+            state.devices.compare_errors(shares=not is_regressor(state.learner))
+        transitions = state.devices.check(int(time.time() * 1000))
+        known.transitions += transitions
+        known.quiet = 0 if transitions else known.quiet + 1
+        known.collected = known.collected + 1 if known.transitions else 0
+        if known.transitions and (known.quiet >= 2 or known.collected >= _COLLECT):
+            for kind, text, keys, names in grouped(_told_apart(known.transitions, state.monitor)):
+                self._raise(state.name, kind, text, keys=keys[:_MOST_KEYS], features=names[:_MOST_KEYS])
+            known.transitions = []
 
     # ------------------------------------------------------------------ delivery
 
@@ -177,9 +221,39 @@ class Alerts:
 
     def _failed(self, what: str, error: Exception) -> None:
         self.undelivered += 1
-        print(f"varifold serve: an alert did not reach {what}: {error!r}", file=sys.stderr, flush=True)
+        warning(f"an alert did not reach {what}: {error!r}")
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
+def _told_apart(transitions: list[Transition], monitor: Monitor) -> list[Transition]:
+    """Leave out sensors that all devices lost, which the alert of the model reports."""
+    gone = {name for name in monitor.names() if monitor.presence(name) in ("silent", "gone")}
+    return [one for one in transitions if one.kind != "sensor-silent" or one.detail not in gone]
+
+
+def grouped(transitions: list[Transition]) -> list[tuple[str, str, list[Any], list[str]]]:
+    """Return one alert for transitions that belong together: kind, text, keys, sensors."""
+    alerts: list[tuple[str, str, list[Any], list[str]]] = []
+    for kind, words in _WORDS.items():
+        some = [one for one in transitions if one.kind == kind]
+        if not some:
+            continue
+        keys = list(dict.fromkeys(one.key for one in some))
+        if not kind.startswith("sensor"):
+            more = f" ({some[0].detail})" if len(keys) == 1 and some[0].detail else ""
+            text = f"{keys[0]}: {words}{more}" if len(keys) == 1 else f"{len(keys):,} devices: {words}: {_listed(keys)}"
+            alerts.append((kind, text, keys, []))
+            continue
+        names = list(dict.fromkeys(one.detail for one in some))
+        if len(keys) == 1:
+            text = f"{keys[0]}: {_listed(names)}: {words}"
+        elif len(names) == 1:
+            text = f"{names[0]}: {words} in {len(keys):,} devices: {_listed(keys)}"
+        else:
+            text = f"{len(names):,} sensors of {len(keys):,} devices: {words}: {_listed(names)}; {_listed(keys)}"
+        alerts.append((kind, text, keys, names))
+    return alerts
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(map(str, names[:_MOST_NAMES]))
     return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 import uuid
@@ -50,6 +51,8 @@ class _RemoteLearner:
         *,
         method: str | None = None,
         params: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        input: Mapping[str, Any] | None = None,
         token: str | None = None,
         timeout: float = 30.0,
     ) -> None:
@@ -57,6 +60,8 @@ class _RemoteLearner:
         self.model = model
         self.method = method
         self.params = params
+        self.key = key
+        self.input = input
         self.token = token
         self.timeout = timeout
         self._httpx = _httpx()
@@ -65,21 +70,10 @@ class _RemoteLearner:
         if method is not None:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
-                self._make(_of_task(method, self._task), params or {})
+                body = _description(_of_task(method, self._task), params, key, input)
+                self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
+                _check_same(self.model, self.info(), body, self._task)
                 unless_made.pop_all()
-
-    def _make(self, method: str, params: Mapping[str, Any]) -> None:
-        response = self._request(
-            "PUT", f"/models/{self.model}", {"method": method, "params": dict(params)}, accepted=(409,)
-        )
-        if response.status_code not in (201, 409):
-            raise ServerError(f"the model {self.model!r} could not be made: {_reason(response)}")
-        info = self.info()
-        if info.get("task", self._task) != self._task:
-            raise ParameterError(
-                f"the model {self.model!r} exists already, and is a {info['method']}, which is for {info['task']}; "
-                f"this client is for {self._task}"
-            )
 
     # ------------------------------------------------------------------ one instance
 
@@ -147,7 +141,7 @@ class _RemoteLearner:
     # ------------------------------------------------------------------ inspection
 
     def info(self) -> dict[str, Any]:
-        """Return method, parameters, steps, labels and the digest of the state."""
+        """Return method, parameters, steps, labels and memory."""
         info: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
         return info
 
@@ -184,23 +178,145 @@ class _RemoteLearner:
     ) -> httpx.Response:
         """Send a request; retry with increasing pauses while the server is unreachable or busy."""
         content = _json(body) if isinstance(body, dict) else body
-        pause, repeated = _FIRST_PAUSE, False
-        until = time.monotonic() + _PATIENCE
+        retries = _Retries(self.url, accepted, again)
         while True:
-            last = time.monotonic() >= until
             try:
-                response = self._http.request(method, path, content=content)
+                response = retries.result(self._http.request(method, path, content=content))
             except self._httpx.TransportError as error:
-                if last:
-                    raise ServerError(f"{self.url} cannot be reached: {error}") from error
-                repeated = True
+                retries.failed(error)
             else:
-                if repeated and response.status_code in again:
-                    response.status_code = 200  # the first attempt arrived, only its response was lost
-                if response.status_code not in (429, 503) or last:
-                    return _checked(response, accepted)
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+                if response is not None:
+                    return response
+            time.sleep(retries.pause())
+
+
+class _Retries:
+    """Decides whether a request is sent again: while the server is unreachable or busy, for half a minute."""
+
+    def __init__(self, url: str, accepted: tuple[int, ...], again: tuple[int, ...]) -> None:
+        self._url = url
+        self._accepted = accepted
+        self._again = again
+        self._until = time.monotonic() + _PATIENCE
+        self._pause = _FIRST_PAUSE
+        self._repeated = False
+
+    def result(self, response: httpx.Response) -> httpx.Response | None:
+        """Return a response that is final; None if the request is to be sent again."""
+        if self._repeated and response.status_code in self._again:
+            response.status_code = 200  # the first attempt arrived, only its response was lost
+        if response.status_code in (429, 503) and time.monotonic() < self._until:
+            return None
+        return _checked(response, self._accepted)
+
+    def failed(self, error: Exception) -> None:
+        """Note that the server could not be reached; raise an error if that was the last attempt."""
+        if time.monotonic() >= self._until:
+            raise ServerError(f"{self._url} cannot be reached: {error}") from error
+        self._repeated = True
+
+    def pause(self) -> float:
+        """Return the seconds to wait before the next attempt."""
+        pause, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+        return pause
+
+
+class AsyncRemoteModel:
+    """A model on a server for asynchronous code: many requests at a time over a pool of connections.
+
+    Retries and ids are those of `RemoteClassifier`. Use it as ``async with AsyncRemoteModel(url, "plant") as model``.
+
+    Parameters
+    ----------
+    url, model, token
+        Address of the server, name of the model and token, as in `RemoteClassifier`.
+    connections
+        Most connections at a time.
+
+    """
+
+    def __init__(
+        self, url: str, model: str, *, token: str | None = None, connections: int = 32, timeout: float = 30.0
+    ) -> None:
+        self.url = url
+        self.model = model
+        self._httpx = _httpx()
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        limits = self._httpx.Limits(max_connections=connections)
+        self._http: httpx.AsyncClient = self._httpx.AsyncClient(
+            base_url=url, headers=headers, timeout=timeout, limits=limits
+        )
+
+    async def make(
+        self,
+        method: str = "auto",
+        params: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        input: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make the model; raise an error if there is one of another method or key."""
+        body = _description(method, params, key, input)
+        await self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
+        _check_same(self.model, await self.info(), body, None)
+
+    async def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one instance with its label or target; it is on the server's disk when this returns."""
+        await self._post("learn", {"x": _features(x), "y": _finite(y), "w": w, "id": uuid.uuid4().hex})
+
+    async def predict_one(self, x: Mapping[Any, Any]) -> Any:
+        """Predict the label or number of an instance; None or 0 before anything was learned."""
+        return (await self._post("predict", {"x": _features(x)}))["label"]
+
+    async def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
+        """Predict an instance whose label or target arrives later; return its id and the prediction."""
+        prediction = await self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
+        return prediction["id"], prediction["label"]
+
+    async def label(self, id: str, y: Any) -> None:
+        """Send the label or target of an instance that was kept."""
+        body = {"id": id, "y": _finite(y)}
+        await self._request("POST", f"/models/{self.model}/labels", body, again=(409,))
+
+    async def info(self) -> dict[str, Any]:
+        """Return method, parameters, steps and labels."""
+        info: dict[str, Any] = (await self._request("GET", f"/models/{self.model}")).json()
+        return info
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        response: dict[str, Any] = (await self._request("POST", f"/models/{self.model}/{what}", body)).json()
+        return response
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        accepted: tuple[int, ...] = (),
+        again: tuple[int, ...] = (),
+    ) -> httpx.Response:
+        content = None if body is None else _json(body)
+        retries = _Retries(self.url, accepted, again)
+        while True:
+            try:
+                response = retries.result(await self._http.request(method, path, content=content))
+            except self._httpx.TransportError as error:
+                retries.failed(error)
+            else:
+                if response is not None:
+                    return response
+            await asyncio.sleep(retries.pause())
 
 
 class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[misc]
@@ -217,6 +333,10 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         Name of the model.
     method, params
         Method and parameters for creating the model if it does not exist; with None no model is created.
+    key
+        Field of an instance that holds its key, for one learner per key, as in `varifold.PerKey`.
+    input
+        Rules for reading instances, such as ``{"time": "ts"}``.
     token
         Token of the server, if it requires one.
 
@@ -266,6 +386,10 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
         Name of the model.
     method, params
         Method and parameters for creating the model if it does not exist; with None no model is created.
+    key
+        Field of an instance that holds its key, for one learner per key, as in `varifold.PerKeyRegressor`.
+    input
+        Rules for reading instances, such as ``{"time": "ts"}``.
     token
         Token of the server, if it requires one.
 
@@ -281,6 +405,29 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
     def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
         """Return what each feature adds to the prediction, largest first; the parts sum to it."""
         return self._contributions(x)
+
+
+def _description(
+    method: str, params: Mapping[str, Any] | None, key: str | None, input: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the body of the request that makes a model."""
+    body: dict[str, Any] = {"method": method, "params": dict(params or {}), "key": key}
+    return body if input is None else {**body, "input": dict(input)}
+
+
+def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], task: str | None) -> None:
+    """Raise an error if a model that exists is for another task, or has another method or key."""
+    if task is not None and info["task"] != task:
+        raise ParameterError(
+            f"the model {model!r} exists already, and is a {info['method']}, which is for {info['task']}; this client "
+            f"is for {task}"
+        )
+    for name in ("method", "key"):
+        if info[name] != made[name]:
+            raise ParameterError(
+                f"the model {model!r} exists already, with the {name} {info[name]!r} and not {made[name]!r}; use "
+                f"{name}={info[name]!r}, or another name for the model"
+            )
 
 
 def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:

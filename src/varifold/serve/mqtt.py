@@ -7,26 +7,39 @@ the broker therefore sends twice is recognised by its id.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-import sys
-import traceback
+import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from varifold.base.json_text import write_json
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import BusyError, NotFoundError, RejectedError, StoppedError
+from varifold.serve.core.input import InputRules
+from varifold.serve.core.log import failure, log
 from varifold.serve.core.models import Model, Models
 from varifold.serve.extra import aiomqtt
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _WINDOW = 256
+"""Most messages in progress: the broker sends no more before the first of them are acknowledged."""
+_SESSION_SECONDS = 7 * 24 * 3600
+"""Seconds for which the broker keeps messages for a server that is away."""
+
+
+_PART = re.compile(r"\{(\w+)\}|\+")
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Broker, topics and model. ``+`` in the patterns matches the key, which replaces ``{key}`` in `predictions`."""
+    """Broker, topics and model.
+
+    ``{key}``, or ``+``, in a pattern matches the key, which replaces ``{key}`` in `predictions`; other names in braces
+    match parts of a topic that become features of a reading.
+    """
 
     broker: str
     readings: str
@@ -36,14 +49,21 @@ class Topics:
     method: str = "auto"
     username: str | None = None
     password: str | None = None
+    rules: InputRules | None = None
+    tls: bool = False
+    ca: Path | None = None
+    version: str = "5"
 
     def __post_init__(self) -> None:
         for pattern in (self.readings, self.labels or ""):
-            if "#" in pattern or pattern.count("+") > 1:
-                raise ParameterError(f"the topic {pattern!r} has more than one + or a #; one + is the key")
-        if self.predictions and "{key}" in self.predictions and "+" not in self.readings:
+            names = names_in(pattern)
+            if "#" in pattern or len(set(names)) != len(names):
+                raise ParameterError(
+                    f"the topic {pattern!r} has two keys, a name twice or a #; {{key}} or one + is the key"
+                )
+        if self.predictions and "{key}" in self.predictions and not self.keyed:
             raise ParameterError(
-                f"--predictions {self.predictions} needs a key, but --readings {self.readings} has no +"
+                f"--predictions {self.predictions} needs a key, but --readings {self.readings} has none"
             )
         self.address()
 
@@ -51,7 +71,7 @@ class Topics:
         """Return host and port."""
         host, colon, port = self.broker.rpartition(":")
         if not colon:
-            return self.broker, 1883
+            return self.broker, 8883 if self.tls else 1883
         if not port.isdigit():
             raise ParameterError(f"--mqtt {self.broker} is not HOST:PORT")
         return host, int(port)
@@ -59,14 +79,26 @@ class Topics:
     @property
     def keyed(self) -> bool:
         """Whether the model has one learner per key."""
-        return "+" in self.readings
+        return "key" in names_in(self.readings)
 
 
-def key_in(pattern: str, topic: str) -> str | None:
-    """Return the part of a topic that matches the +; None without one."""
-    expression = re.escape(pattern).replace(r"\+", "([^/]+)")
+def names_in(pattern: str) -> list[str]:
+    """Return the names of the parts of a pattern that vary; + is the key."""
+    return [part[1] or "key" for part in _PART.finditer(pattern)]
+
+
+def subscription(pattern: str) -> str:
+    """Return the pattern that a broker understands."""
+    return _PART.sub("+", pattern)
+
+
+def parts_of(pattern: str, topic: str) -> dict[str, str]:
+    """Return the parts of a topic that vary, by name; empty if the topic does not match."""
+    expression = "".join(
+        "([^/]+)" if _PART.fullmatch(piece) else re.escape(piece) for piece in re.split(r"(\{\w+\}|\+)", pattern)
+    )
     match = re.fullmatch(expression, topic)
-    return match[1] if match and match.groups() else None
+    return dict(zip(names_in(pattern), match.groups(), strict=True)) if match else {}
 
 
 class Bridge:
@@ -81,7 +113,7 @@ class Bridge:
         """Feed the model until cancelled."""
         topics = self.topics
         if topics.model not in self.models:
-            await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None)
+            await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None, topics.rules)
         while True:
             try:
                 await self._connected()
@@ -99,13 +131,15 @@ class Bridge:
             username=self.topics.username,
             password=self.topics.password,
             identifier=f"varifold-{self.topics.model}",
-            clean_session=False,
+            tls_context=ssl.create_default_context(cafile=self.topics.ca) if self.topics.tls else None,
+            max_inflight_messages=_WINDOW,
+            **_session(self.topics.version),
         )
         client._client.manual_ack_set(True)  # aiomqtt has no API for it; without it a crash loses readings
         async with client:
-            await client.subscribe(self.topics.readings, qos=1)
+            await client.subscribe(subscription(self.topics.readings), qos=1)
             if self.topics.labels:
-                await client.subscribe(self.topics.labels, qos=1)
+                await client.subscribe(subscription(self.topics.labels), qos=1)
             self._say("mqtt", "connected to the broker")
             self._pause = _FIRST_PAUSE
             window = asyncio.Semaphore(_WINDOW)
@@ -124,7 +158,7 @@ class Bridge:
         except VarifoldError as error:
             return error
         except Exception as error:  # noqa: BLE001 - no message may end the server: the broker would send it again
-            traceback.print_exc(file=sys.stderr)
+            failure(f"mqtt: a message to {message.topic.value} failed", self.topics.model, error)
             return RejectedError(f"unexpected {type(error).__name__}")
         await model.turn()
         while True:
@@ -140,9 +174,10 @@ class Bridge:
         rules = model.state.rules
         if not self._is_reading(message):
             return self._label(model, message, rules.flat(values))
-        key = key_in(self.topics.readings, message.topic.value)
-        body: dict[str, Any] = {"x": values}
-        if rules.id is None and (given := values.pop("id", None)) is not None:
+        parts = parts_of(self.topics.readings, message.topic.value)
+        key = parts.pop("key", None)
+        body: dict[str, Any] = {"x": {**values, **parts}}
+        if rules.id is None and (given := body["x"].pop("id", None)) is not None:
             body["id"] = given
         if key is not None:
             body["key"] = key
@@ -161,13 +196,13 @@ class Bridge:
         if "w" in values:
             label["w"] = values["w"]
         bodies.check_label(label)
-        key = key_in(self.topics.labels or "", message.topic.value)
+        key = parts_of(self.topics.labels or "", message.topic.value).get("key")
         if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
             return {"id": given, **label}
         return {"id": given, "key": key, **label}
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
-        return message.topic.matches(self.topics.readings)
+        return message.topic.matches(subscription(self.topics.readings))
 
     async def _finish(
         self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
@@ -188,8 +223,9 @@ class Bridge:
         client._client.ack(message.mid, message.qos)
 
     async def _publish(self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]) -> None:
-        key = key_in(self.topics.readings, message.topic.value)
-        target = str(self.topics.predictions).replace("{key}", key or "")
+        target = str(self.topics.predictions)
+        for name, part in parts_of(self.topics.readings, message.topic.value).items():
+            target = target.replace(f"{{{name}}}", part)
         await client.publish(target, write_json(prediction), qos=1)
 
     def _model_stopped(self) -> bool:
@@ -203,7 +239,20 @@ class Bridge:
 
     def _say(self, kind: str, text: str) -> None:
         self.models.events.add(self.topics.model, kind, text)
-        print(f"varifold serve: mqtt: {text}", file=sys.stderr, flush=True)
+        log(logging.INFO if kind == "mqtt" else logging.WARNING, f"mqtt: {text}", self.topics.model)
+
+
+def _session(version: str) -> dict[str, Any]:
+    """Return the options of a session that outlives the connection and bounds the messages in progress."""
+    if version != "5":
+        return {"clean_session": False}
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    properties.SessionExpiryInterval = _SESSION_SECONDS
+    properties.ReceiveMaximum = _WINDOW
+    return {"protocol": aiomqtt.ProtocolVersion.V5, "clean_start": False, "properties": properties}
 
 
 def _first(error: BaseException) -> BaseException:

@@ -68,6 +68,7 @@ def _facts(model: Model) -> dict[str, Any]:
         "label_rate": {"recent": monitor.label_rate, "usual": monitor.usual_label_rate},
         "features": monitor.features(),
         "experts": _experts(state.learner),
+        "devices": state.devices.counts() if len(state.devices) else None,
         "stopped": model.stopped,
     }
 

@@ -11,15 +11,18 @@ import signal
 import socket
 import sys
 import tempfile
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+import varifold
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
-from varifold.serve.core.budget import ServerBudget
+from varifold.serve.core import log
+from varifold.serve.core.budget import ServerBudget, shown
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Models, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
@@ -27,10 +30,21 @@ from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.protocol import make_protocol, most_connections, watch
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.mqtt import Bridge, Topics
+from varifold.serve.notify import keep_alive, notify
 
 _BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
 """Short, because the thread that writes transactions needs the interpreter lock a few times for each."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model to make."""
+
+    method: str = "auto"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    rules: InputRules = field(default_factory=InputRules)
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,13 @@ class Settings:
     """Most bytes of all learners; None: three quarters of the machine's or container's memory."""
     model_memory: int | None = None
     """Most bytes of one model's learner; None: as much as of all."""
+    tls: tuple[Path, Path] | None = None
+    """Files of the certificate and its key; None: HTTP."""
+    models: Mapping[str, ModelSpec] = field(default_factory=dict)
+    """Models to make at the start, unless they exist."""
+    log: str = "text"
+    drain: int = 10
+    """Seconds for requests in progress when the server stops."""
     connections: int | None = None
     """Most connections; None: as many as the file descriptors allow."""
 
@@ -69,6 +90,7 @@ def serve(settings: Settings) -> int:
     if not settings.local and settings.token_file is None:
         raise ParameterError(f"--host {settings.host} lets other machines in: give --token-file as well")
     tokens = None if settings.token_file is None else Tokens(settings.token_file)
+    log.configure(settings.log)
     sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_Process(settings, tokens).run())
@@ -92,6 +114,7 @@ class _Process:
         models = Models(settings.folder, settings.policy, settings.limits, self._fatal, budget)
         tempfile.tempdir = str(models.folder)  # spill files of learners by key go into the server's folder
         models.open()
+        await self._make(models)
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
         config = uvicorn.Config(
             app,
@@ -103,15 +126,21 @@ class _Process:
             ws_per_message_deflate=False,
             lifespan="off",
             proxy_headers=False,
-            log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=10,
+            log_config=None,
+            timeout_graceful_shutdown=settings.drain,
+            ssl_certfile=None if settings.tls is None else str(settings.tls[0]),
+            ssl_keyfile=None if settings.tls is None else str(settings.tls[1]),
             server_header=False,
             date_header=False,
             backlog=_BACKLOG,
         )
-        self.app, self.server = app, _make_server(config, app)
-        _say_recovered(models)
+        self.app, self.server = app, _make_server(config, app, self.reload)
+        _log_recovered(models)
+        log.info(
+            f"varifold {varifold.__version__} serves {len(models):,} models of {models.folder}, "
+            f"{shown(budget.used)} of {shown(budget.most)} in use"
+        )
         _freeze_garbage()
         tasks = self._tasks(models)
         try:
@@ -121,13 +150,34 @@ class _Process:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await models.stop()
+            log.info("stopped" if self.failed else "stopped: everything is stored")
         return int(self.failed or not self.server.started)
+
+    async def _make(self, models: Models) -> None:
+        """Make the models of the settings that do not exist."""
+        for name, spec in self.settings.models.items():
+            if name not in models:
+                await models.create(name, spec.method, spec.params, spec.key or spec.rules.key, spec.rules)
+                log.info(f"made, of the method {spec.method!r}", name)
+
+    def reload(self) -> None:
+        """Read the tokens and the certificate again; after an error the old ones stay."""
+        assert self.server is not None
+        try:
+            if self.tokens is not None:
+                log.info(f"{self.tokens.reload():,} tokens read again")
+            if self.settings.tls is not None and self.server.config.ssl is not None:
+                self.server.config.ssl.load_cert_chain(*self.settings.tls)
+                log.info("the certificate is read again")
+        except (OSError, VarifoldError) as error:
+            log.failure(f"not read again, the old tokens and certificate stay: {error}")
 
     def _tasks(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
         assert self.server is not None
         tasks = [
             loop.create_task(Alerts(models, self.settings.alerts).run(), name="the check for alerts"),
+            loop.create_task(keep_alive(), name="the watchdog"),
             loop.create_task(watch(self.server.server_state.connections), name="the watch over connections"),
         ]
         if self.settings.topics is not None:
@@ -140,13 +190,13 @@ class _Process:
         """Stop the server if alerts or the bridge failed: continuing without them would hide it."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            traceback.print_exception(error, file=sys.stderr)
+            log.failure(f"{task.get_name()} failed", error=error)
             self._fatal(f"{task.get_name()} failed ({error!r}); the server stops")
 
     def _fatal(self, reason: str) -> None:
         """Stop the server after a failure."""
         self.failed = True
-        print(f"varifold serve: {reason}", file=sys.stderr, flush=True)
+        log.failure(reason)
         if self.server is not None and self.app is not None:
             self.app.stopping.set()
             self.server.should_exit = True
@@ -171,7 +221,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ParameterError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
-def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
+def _make_server(config: uvicorn.Config, app: App, reload: Callable[[], None]) -> uvicorn.Server:
     """Make uvicorn's server with our shutdown; its class is defined here because uvicorn is an extra."""
 
     class Server(uvicorn.Server):
@@ -179,6 +229,8 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Handle a signal."""
+            log.info(f"stopping: {signal.Signals(sig).name}")
+            notify("STOPPING=1")
             app.stopping.set()
             super().handle_exit(sig, frame)
 
@@ -188,6 +240,7 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
             loop = asyncio.get_running_loop()
             for sig in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(sig, self.handle_exit, sig, None)
+            loop.add_signal_handler(signal.SIGHUP, reload)
             yield
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -195,26 +248,25 @@ def _make_server(config: uvicorn.Config, app: App) -> uvicorn.Server:
             await super().startup(sockets)
             if self.started:
                 port = self.servers[0].sockets[0].getsockname()[1]
-                print(f"varifold serve: listening on http://{self.config.host}:{port}", file=sys.stderr, flush=True)
+                log.info(f"listening on {'https' if self.config.is_ssl else 'http'}://{self.config.host}:{port}")
+                notify("READY=1")
 
     return Server(config)
 
 
-def _say_recovered(models: Models) -> None:
+def _log_recovered(models: Models) -> None:
     for name, error in models.damaged.items():
         shown = error if isinstance(error, VarifoldError) else repr(error)
-        print(f"varifold serve: the model {name!r} could not be recovered: {shown}", file=sys.stderr, flush=True)
+        log.failure(f"the model {name!r} could not be recovered: {shown}", name)
     for model in models:
         recovery = model.recovery
         if recovery is None:
             continue
         if recovery.replayed:
-            print(
-                f"varifold serve: {model.name}: {recovery.replayed:,} changes replayed after the snapshot at "
-                f"{recovery.snapshot:,} in {recovery.seconds:.1f} s",
-                file=sys.stderr,
-                flush=True,
+            log.info(
+                f"{recovery.replayed:,} changes replayed after the snapshot at {recovery.snapshot:,} in "
+                f"{recovery.seconds:.1f} s",
+                model.name,
             )
         for one in recovery.set_aside:
-            text = f"change {one.seq:,} could not be learned again and is set aside: {one.reason}"
-            print(f"varifold serve: {model.name}: {text}", file=sys.stderr, flush=True)
+            log.warning(f"change {one.seq:,} could not be learned again and is set aside: {one.reason}", model.name)

@@ -142,8 +142,11 @@ class ModelBudget:
 
     def _spill(self, learner: Any) -> bool:
         """Move some learners by key to disk; return False if there are none."""
-        share = max(self.server.most_per_model // 50, _LARGE)
-        if not isinstance(learner, KeyedLearner) or not learner.spill(share):
+        most = self.server.most_per_model
+        if not isinstance(learner, KeyedLearner):
+            return False
+        self.measure(learner)
+        if not learner.spill(max(most // 50, _LARGE, self.used - most + most // 20)):
             return False
         self.measure(learner)
         return True

@@ -7,9 +7,7 @@ import fcntl
 import hashlib
 import os
 import re
-import sys
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +32,7 @@ from varifold.serve.core.errors import (
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Committer
 from varifold.serve.core.input import InputRules
+from varifold.serve.core.log import failure
 from varifold.serve.core.state import Limits, ModelState, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -156,7 +155,7 @@ class Model:
         except VarifoldError as error:
             raise RejectedError(str(error)) from error
         except Exception as error:
-            traceback.print_exception(error, file=sys.stderr)
+            failure("the model failed at a change", self.name, error)
             self.stop_changes(
                 f"the model failed after change {self.state.seq:,} ({type(error).__name__}); it accepts no more changes"
             )
@@ -192,7 +191,7 @@ class Model:
         except DiskError as error:
             self._committer.fail(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, the changes are on disk and the model keeps working
-            print(f"varifold serve: no snapshot of {self.name!r}: {error!r}", file=sys.stderr, flush=True)
+            failure(f"no snapshot of {self.name!r}: {error!r}", self.name)
             reason = reason_of(error, self._committer.database.folder)
             self.snapshot_failed = f"a snapshot could not be written ({reason}); the changes are kept and grow"
             self._events.add(self.name, "snapshot", self.snapshot_failed)

@@ -8,6 +8,7 @@ of the library is installed; within one build the recovered learner is bit-ident
 from __future__ import annotations
 
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from varifold.serve.core import learners
 from varifold.serve.core.bodies import parse
 from varifold.serve.core.budget import ModelBudget, ServerBudget
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
+from varifold.serve.core.devices import Devices, Key
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
@@ -138,6 +140,8 @@ class ModelState:
         self.waiting = LabelQueue(limits.waiting, limits.waiting_ms, limits.waiting_bytes)
         self.ids = Ids(limits.ids)
         self.monitor = Monitor()
+        self.devices = Devices()
+        self._recovering = False
         self.last: learners.Instance | None = None
         self._unwritten = Unwritten()
         self._expired_to = 0  # as of the last transaction
@@ -202,10 +206,10 @@ class ModelState:
         self._unwritten.add(self.seq, text)
         return result
 
-    def _train(self, body: dict[str, Any], size: int) -> dict[str, Any]:
+    def _train(self, body: dict[str, Any], size: int, delay: int | None = None) -> dict[str, Any]:
         """Learn the instance of a body of `size` bytes and count it.
 
-        One that waited is scored with its earlier prediction.
+        One that waited, for `delay` milliseconds, is scored with its earlier prediction.
         """
         x, y = self.features_of(body), body["y"]
         if self._labels is not None and y not in self._labels:
@@ -227,8 +231,13 @@ class ModelState:
             self._observe(x)
         self.learned += 1
         self.monitor.labelled()
-        if scored is not None:
-            self.monitor.scored(learners.loss(scored, y))
+        loss = None if scored is None else learners.loss(scored, y)
+        if loss is not None:
+            self.monitor.scored(loss)
+        if self._field is not None:
+            self.devices.labelled(_key_in(x, self._field), delay, loss)
+            if "label" in result:
+                self.devices.predicted(_key_in(x, self._field), result["label"])
         return result
 
     def _check_label(self, y: Any) -> None:
@@ -283,7 +292,7 @@ class ModelState:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
         row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.prediction)}
-        result = self._train({**row, "predict": body.get("predict")}, len(kept.x))
+        result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
         self.waiting.remove(number)
         self._unwritten.take_label(number)
         self._unwritten.add(self.seq, write_json(row))
@@ -301,6 +310,8 @@ class ModelState:
         result = {**learners.predict(self.learner, x), "seq": self.seq}
         self.last = x
         self._observe(x)
+        if self._field is not None:
+            self.devices.predicted(_key_in(x, self._field), result["label"])
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
@@ -320,11 +331,15 @@ class ModelState:
         return {**x, field: key}
 
     def _observe(self, x: learners.Instance) -> None:
-        """Count an instance. The monitor is stored as JSON, so the name of a learner's key is counted as text."""
+        """Count an instance, in total and for its device; the key is not a feature."""
         field = self._field
-        if field is not None and not isinstance(field, str) and field in x:
-            x = {str(name): value for name, value in x.items()}
-        self.monitor.observe(x)
+        if field is None:
+            self.monitor.observe(x)
+            return
+        rest = {name: value for name, value in x.items() if name != field}
+        self.monitor.observe(rest)
+        now = self.time if self._recovering else int(time.time() * 1000)
+        self.devices.observe(_key_in(x, field), rest, now)
 
     # ------------------------------------------------------------------ ids
 
@@ -413,11 +428,9 @@ class ModelState:
         return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten), expired)
 
     def parts(self) -> list[bytes]:
-        """Return the content of a snapshot: JSON with the monitor's counts, then the learner."""
-        return [
-            write_json({"monitor": self.monitor.dump(), "input": self.rules.to_json()}),
-            learners.to_bytes(self.learner),
-        ]
+        """Return the content of a snapshot: JSON with counts, devices and input rules, then the learner."""
+        facts = {"monitor": self.monitor.dump(), "input": self.rules.to_json(), "devices": self.devices.dump()}
+        return [write_json(facts), learners.to_bytes(self.learner)]
 
     @classmethod
     def load(
@@ -432,6 +445,8 @@ class ModelState:
         rules = InputRules.from_json(facts["input"])
         state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation, budget, rules)
         state.monitor.fill(facts["monitor"])
+        state.devices.fill(facts["devices"])
+        state.time, state._recovering = row.time, True
         state.id, state.seq, state.snapshot = row.id, row.snapshot, row.snapshot
         recovery = Recovery(row.snapshot, row.seq - row.snapshot)
         for change in database.changes(row):
@@ -442,7 +457,7 @@ class ModelState:
                 except Exception as error:  # noqa: BLE001 - whatever it is, the other changes are replayed
                     reason = str(error) if isinstance(error, VarifoldError) else repr(error)
                     recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
-        state.seq, state.time, state.learned = row.seq, row.time, row.learned
+        state.seq, state.learned, state._recovering = row.seq, row.learned, False
         waiting = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
         state._expired_to = row.expired_to
         state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "waiting": waiting})
@@ -460,6 +475,12 @@ class ModelState:
             self._train(body, len(data))
         else:
             self._observe(self.features_of(body))
+
+
+def _key_in(x: learners.Instance, field: Key) -> Key:
+    """Return the key of an instance that a learner by key accepted: a str or an int."""
+    key = x[field]  # type: ignore[index]
+    return key if isinstance(key, str | int) else int(key)
 
 
 def _packed(prediction: Any) -> Any:

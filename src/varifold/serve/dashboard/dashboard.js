@@ -3,7 +3,8 @@ import { COLOURS, lines, short, stacked, strip } from "./charts.js";
 
 const $ = (id) => document.getElementById(id);
 const PRESENCE = ["here", "new", "silent", "gone"];
-const chosen = { model: decodeURIComponent(location.hash.slice(1)), filter: null };
+const [model, device] = location.hash.slice(1).split("/").map(decodeURIComponent);
+const chosen = { model: model || "", device: device || null, filter: null };
 const rates = [];
 let token = sessionStorage.getItem("token") || "";
 let events = [];
@@ -72,6 +73,9 @@ function showLost(reason) {
 function choose(name) {
   if (chosen.model !== name) {
     chosen.model = name;
+    chosen.device = null;
+    $("device").hidden = true;
+    $("device-search").value = "";
     rates.length = 0;
     rows = new Map();
     $("map").replaceChildren();
@@ -142,6 +146,79 @@ function showPresence(report) {
   }
   for (const [name, row] of rows) if (!names.has(name)) { row.remove(); rows.delete(name); }
 }
+
+// ---------------------------------------------------------------- devices
+
+const STATUS = { silent: "silent", error: "high error", sensor: "sensor silent", ok: "ok" };
+const MOST_DEVICES = 200;
+
+function age(time) {
+  const seconds = Math.max(0, (Date.now() - time) / 1000);
+  if (seconds < 90) return `${Math.round(seconds)} s ago`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;
+}
+
+const delay = (ms) => (ms === null ? "–" : ms < 90000 ? `${short(ms / 1000)} s` : `${short(ms / 60000)} min`);
+const score = (value) => (value === null ? "–" : percent(value));
+
+function chooseDevice(key) {
+  chosen.device = key;
+  location.hash = encodeURIComponent(chosen.model) + (key === null ? "" : `/${encodeURIComponent(key)}`);
+  $("device").hidden = key === null;
+  refresh();
+}
+
+function deviceRow(one) {
+  const row = element("tr", undefined, { "data-status": one.status, "data-device": one.key });
+  const name = element("button", String(one.key), { type: "button", class: "plain" });
+  name.onclick = () => chooseDevice(String(one.key));
+  const first = element("td");
+  first.append(name);
+  const sensors = one.silent_sensors.length ? `: ${one.silent_sensors.slice(0, 3).join(", ")}` : "";
+  row.append(first, element("td", STATUS[one.status] + (one.status === "sensor" ? sensors : ""), { class: "status" }),
+    element("td", score(one.error)), element("td", age(one.last)), element("td", short(one.per_second)),
+    element("td", delay(one.label_delay)), element("td", short(one.labels)));
+  return row;
+}
+
+async function showDevices(report) {
+  $("devices").hidden = !report.devices;
+  if (!report.devices) { $("device").hidden = true; return; }
+  const base = `models/${encodeURIComponent(chosen.model)}`;
+  const search = encodeURIComponent($("device-search").value.trim());
+  const found = await (await ask(`${base}/devices?limit=${MOST_DEVICES}&search=${search}`)).json();
+  const total = Object.values(found.counts).reduce((a, b) => a + b, 0);
+  const trouble = Object.entries(found.counts).filter(([status, n]) => n && status !== "ok");
+  $("device-counts").textContent = `${total.toLocaleString("en")} devices` +
+    (trouble.length ? ", " + trouble.map(([status, n]) => `${n.toLocaleString("en")} ${STATUS[status]}`).join(", ") : ", none in trouble");
+  $("device-list").replaceChildren(...found.devices.map(deviceRow));
+  $("device-more").textContent = found.devices.length === MOST_DEVICES ? `The first ${MOST_DEVICES}, those in trouble first; search for others.` : "";
+  await showDevice(base);
+}
+
+async function showDevice(base) {
+  $("device").hidden = chosen.device === null;
+  if (chosen.device === null) return;
+  const answer = await ask(`${base}/report?key=${encodeURIComponent(chosen.device)}`);
+  const found = await answer.json();
+  $("device-name").textContent = answer.ok ? `${found.key}: ${STATUS[found.status]}` : found.error;
+  if (!answer.ok) { $("device-facts").replaceChildren(); return; }
+  const facts = { "instances": short(found.instances), "learned": short(found.steps), "last seen": age(found.last),
+    "per second": short(found.per_second), "error now": score(found.error), "usual error": score(found.usual_error),
+    "label delay": delay(found.label_delay), "last prediction": found.prediction === null ? "–" : String(found.prediction) };
+  $("device-facts").replaceChildren(...Object.entries(facts).map(([name, value]) => {
+    const box = element("div");
+    box.append(element("dt", name), element("dd", value));
+    return box;
+  }));
+  $("device-sensors").replaceChildren(...found.features.map((f) => element("span", `${f.name} ${percent(f.share)}`,
+    { class: "sensor", "data-presence": f.presence, title: `${f.presence}; last at instance ${f.last} of ${found.instances}` })));
+  $("device-events").replaceChildren(...found.events.slice(-8).reverse().map((e) =>
+    element("li", `${new Date(e.time).toLocaleTimeString()} ${e.text}`)));
+}
+
+$("device-search").oninput = () => refresh();
+$("device-close").onclick = () => chooseDevice(null);
 
 // ---------------------------------------------------------------- charts
 
@@ -220,7 +297,8 @@ async function explain() {
 // ---------------------------------------------------------------- events
 
 const WORDS = { "feature-silent": "silent", "feature-new": "new", "feature-gone": "gone", "feature-back": "back",
-  "error-high": "error", "error-normal": "error", "labels-dropped": "labels", "labels-back": "labels" };
+  "device-silent": "device", "device-back": "device", "device-error": "device", "device-error-normal": "device",
+  "sensor-silent": "sensor", "sensor-back": "sensor", "error-high": "error", "error-normal": "error", "labels-dropped": "labels", "labels-back": "labels" };
 
 function showEvents() {
   const mine = events.filter((e) => e.model === chosen.model).slice(-60).reverse();
@@ -275,6 +353,7 @@ async function refresh() {
       if (found.ok) {
         const report = await found.json();
         showNumbers(report);
+        await showDevices(report);
         showPresence(report);
         showCharts(report);
         showEvents();

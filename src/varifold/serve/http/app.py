@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 import time
-import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
+from varifold.serve.core.log import failure
 from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
 from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, error_response
@@ -25,11 +24,12 @@ _LOCAL = re.compile(rb"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
 class Route(NamedTuple):
-    """A handler and the scope that its token needs."""
+    """A handler, the scope that its token needs, and whether a token for some models suffices."""
 
     name: str
     handler: Handler
     scope: int
+    for_some: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ _MODEL = {
     ("POST", "explain"): Route("explain", model_routes.explain, READ),
     ("POST", "restore"): Route("restore", model_routes.restore, WRITE),
     ("GET", "features"): Route("features", model_routes.features, READ),
+    ("GET", "devices"): Route("devices", model_routes.devices, READ),
     ("GET", "report"): Route("report", model_routes.report, READ),
     ("GET", "file"): Route("file", model_routes.file, READ),
     ("GET", "digest"): Route("digest", model_routes.digest, READ),
@@ -60,12 +61,19 @@ _TOP = {
     ("GET", "models"): Route("models", model_routes.list_models, READ),
     ("GET", "healthz"): Route("healthz", server_routes.healthz, 0),
     ("GET", "readyz"): Route("readyz", server_routes.readyz, 0),
-    ("GET", "metrics"): Route("metrics", server_routes.metrics, READ),
+    ("GET", "metrics"): Route("metrics", server_routes.metrics, READ, for_some=False),
     ("GET", "events"): Route("events", server_routes.events, READ),
     ("GET", "openapi.json"): Route("openapi", server_routes.openapi, 0),
     **{("GET", name): Route("dashboard", server_routes.page, 0) for name in server_routes.PAGE},
 }
 _LABEL = {("POST", ""): Route("label", model_routes.label, WRITE)}
+
+
+async def _no_handler(app: App, request: Request) -> None:
+    """Handle nothing: web sockets are served apart."""
+
+
+_STREAM = Route("stream", _no_handler, WRITE)
 
 
 class MethodError(RequestError):
@@ -101,7 +109,7 @@ def _no_token(given: bytes | None) -> Response:
     """Return the response to a request without a token, or with an unknown one."""
     if given is None or given[:7].lower() != b"bearer ":
         return error_response(ValueError("a token is needed: send `Authorization: Bearer TOKEN`"), 401)
-    return error_response(ForbiddenError("the server does not know this token; see its token file"), 403)
+    return error_response(ValueError("the server does not know this token; see its token file"), 401)
 
 
 class App:
@@ -134,7 +142,7 @@ class App:
             route, argument = find(scope["method"], scope["path"])
             name = route.name
             request = Request(scope, receive, send, argument)
-            response = self._forbidden(request, route.scope)
+            response = self._forbidden(request, route)
             if response is None:
                 response = await route.handler(self, request)
         except RequestError as error:
@@ -142,22 +150,27 @@ class App:
         except VarifoldError as error:
             response = error_response(error, 422)
         except OSError as error:
-            traceback.print_exc(file=sys.stderr)
+            failure(f"{name}: {error!r}", error=error)
             response = error_response(RuntimeError(f"the disk failed: {error.strerror}"), 503)
         if response is None:
             return
         await response.send(send)
         self.metrics.count(name, response.status, time.perf_counter() - started)
 
-    def _forbidden(self, request: Request, scope: int) -> Response | None:
+    def _forbidden(self, request: Request, route: Route) -> Response | None:
         """Return why a request is not allowed; None if it is."""
         if self.tokens is not None:
+            if not route.scope:
+                return None
             given = request.header(b"authorization")
-            request.token_scope = self.tokens.scope_of(given) if scope else 0
-            if scope and not request.token_scope:
+            request.grant = grant = self.tokens.grant_of(given)
+            if not grant.scope:
                 return _no_token(given)
-            if request.token_scope < scope:
+            if grant.scope < route.scope:
                 return error_response(ForbiddenError("this token may read, not write"), 403)
+            about_model = request.scope["path"].startswith("/models/")
+            if grant.models is not None and not (grant.covers(request.argument) if about_model else route.for_some):
+                return error_response(ForbiddenError("this token is for other models"), 403)
             return None
         if not self.local_only:
             return None
@@ -169,7 +182,7 @@ class App:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         parts = scope["path"].split("/")
-        forbidden = self._forbidden(Request(scope, receive, send), WRITE)
+        forbidden = self._forbidden(Request(scope, receive, send, parts[2] if len(parts) == 4 else ""), _STREAM)
         if forbidden is not None or len(parts) != 4 or (parts[1], parts[3]) != ("models", "stream"):
             await send(
                 {"type": "websocket.close", "code": 1008, "reason": "not allowed" if forbidden else "no such path"}

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 from varifold.serve.core.errors import RequestError, TooLargeError
 from varifold.serve.extra import orjson
+from varifold.serve.http.tokens import EVERYTHING, Grant
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -78,8 +79,8 @@ class Request:
     send: Send
     argument: str = ""
     """Model or id in the path."""
-    token_scope: int = 2
-    """Scope of the sender's token; everything if no tokens are used."""
+    grant: Grant = EVERYTHING
+    """What the token of the sender allows; everything if no tokens are used."""
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:

@@ -132,3 +132,9 @@ def _model_metrics(app: App) -> Iterator[Metric]:
         for kind in ("here", "new", "silent", "gone"):
             presence.add_metric([model.state.name, kind], counts[kind])
     yield presence
+    devices = _family("Gauge", "varifold_devices", "Devices by status", labels=["model", "status"])
+    for model in models:
+        if len(model.state.devices):
+            for status, n in model.state.devices.counts().items():
+                devices.add_metric([model.state.name, status], n)
+    yield devices

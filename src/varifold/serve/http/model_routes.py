@@ -10,6 +10,7 @@ from varifold.base.nearest import nearest
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve.core import bodies, learners
+from varifold.serve.core.devices import Device, Key
 from varifold.serve.core.errors import (
     ConflictError,
     ExpiredError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from varifold.serve.http.app import App
 
 _MOST_SHOWN = 5
+_MOST_DEVICES = 10_000
 _MADE_OF = ("method", "params", "key", "input")
 """Fields of the body that makes a model."""
 
@@ -41,7 +43,7 @@ async def predict(app: App, request: Request) -> Response:
     await model.turn()
     if not body.get("keep"):
         return Response(encode(model.state.predict(body)))
-    if request.token_scope < WRITE:
+    if request.grant.scope < WRITE:
         raise ForbiddenError("this token may read, not write: keep changes the state")
     if "y" in body:
         raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
@@ -65,7 +67,10 @@ async def label(app: App, request: Request) -> Response:
     if "x" in body or str(body.get("id", given)) != given:
         raise RejectedError('a label is {"y": ...}; the id of its instance is in the path')
     bodies.check_label(body)
-    return await _labelled(_model_of(app, given), {**body, "id": given})
+    model = _model_of(app, given)
+    if not request.grant.covers(model.name):
+        raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
+    return await _labelled(model, {**body, "id": given})
 
 
 def _model_of(app: App, given: str) -> Model:
@@ -137,8 +142,10 @@ def summary(model: Model) -> dict[str, Any]:
 
 async def list_models(app: App, request: Request) -> Response:
     """List all models, and why some could not be recovered."""
-    summaries = [summary(model) for model in app.models]
-    response = json_response({"models": summaries, "unrecovered": app.models.unrecovered})
+    covers = request.grant.covers
+    summaries = [summary(model) for model in app.models if covers(model.name)]
+    unrecovered = {name: reason for name, reason in app.models.unrecovered.items() if covers(name)}
+    response = json_response({"models": summaries, "unrecovered": unrecovered})
     await app.models.committer.drain_group()  # only show what is on disk
     return response
 
@@ -246,8 +253,46 @@ async def features(app: App, request: Request) -> Response:
 
 
 async def report(app: App, request: Request) -> Response:
-    """Report the model's stream and error: the data of the dashboard."""
-    return json_response(app.report(app.models[request.argument]))
+    """Report the stream and error of a model, or of one device: the data of the dashboard."""
+    model = app.models[request.argument]
+    if request.query("key") is None:
+        return json_response(app.report(model))
+    key, device = _device(model, request)
+    devices, learner = model.state.devices, model.state.learner.learner(key)
+    found = {
+        **devices.describe(key, device),
+        "name": model.name,
+        "steps": 0 if learner is None else learner.steps,
+        "features": devices.sensors(device),
+        "events": [e for e in app.models.events.latest if e["model"] == model.name and key in e.get("keys", ())],
+    }
+    return json_response(found)
+
+
+async def devices(app: App, request: Request) -> Response:
+    """List the devices of a model with learners by key, those in trouble first."""
+    model = app.models[request.argument]
+    if not isinstance(model.state.learner, KeyedLearner):
+        raise RejectedError(f"the model {model.name!r} has no learners by key; make one with key")
+    given = request.query("limit") or "100"
+    if not given.isdigit() or not 1 <= int(given) <= _MOST_DEVICES:
+        raise RejectedError(f"limit is {given[:20]!r}; give a number from 1 to {_MOST_DEVICES:,}")
+    known = model.state.devices
+    rows = known.worst(int(given), request.query("search") or "")
+    return json_response({"counts": known.counts(), "devices": rows})
+
+
+def _device(model: Model, request: Request) -> tuple[Key, Device]:
+    """Return the device that a query names, and its key: a number if there is no such text."""
+    given = request.query("key") or ""
+    keys: list[Key] = [given]
+    if re.fullmatch(r"-?[0-9]{1,18}", given):
+        keys.append(int(given))
+    for key in keys:
+        device = model.state.devices.get(key)
+        if device is not None:
+            return key, device
+    raise NotFoundError(f"the model {model.name!r} knows no device {given[:80]!r}")
 
 
 async def file(app: App, request: Request) -> Response:

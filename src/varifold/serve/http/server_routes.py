@@ -29,6 +29,8 @@ async def healthz(app: App, request: Request) -> Response:
 
 async def readyz(app: App, request: Request) -> Response:
     """Report whether every model accepts changes and its snapshots can be written."""
+    if app.stopping.is_set():
+        return json_response({"status": "stopping"}, 503)
     reasons = {m.name: m.stopped or m.snapshot_failed for m in app.models}
     stopped = {name: reason for name, reason in reasons.items() if reason is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
@@ -61,7 +63,7 @@ async def page(app: App, request: Request) -> Response:
 
 
 async def events(app: App, request: Request) -> None:
-    """Send server-sent events: those after the given number, then new ones."""
+    """Send server-sent events: those after the given number, then new ones; of all, of a model, or of a device."""
     since = request.header(b"last-event-id") or (request.query("since") or "").encode()
     after = int(since) if since.isdigit() and len(since) < 16 else 0
     queue = app.models.events.listen()
@@ -69,7 +71,7 @@ async def events(app: App, request: Request) -> None:
     gone = asyncio.ensure_future(_disconnected(request))
     try:
         await request.send({"type": "http.response.start", "status": 200, "headers": head})
-        past = [e for e in app.models.events.latest if e["number"] > after]
+        past = [e for e in app.models.events.latest if e["number"] > after and _wanted(request, e)]
         await _send(request, b": open\n\n" + b"".join(_event(e) for e in past))
         while not gone.done() and not app.stopping.is_set():
             waiting = asyncio.ensure_future(queue.get())
@@ -77,7 +79,8 @@ async def events(app: App, request: Request) -> None:
             done, _ = await asyncio.wait({waiting, gone, stop}, timeout=_HEARTBEAT, return_when="FIRST_COMPLETED")
             stop.cancel()
             if waiting in done:
-                await _send(request, _event(waiting.result()))
+                if _wanted(request, waiting.result()):
+                    await _send(request, _event(waiting.result()))
             else:
                 waiting.cancel()
                 await _send(request, b": still here\n\n")
@@ -85,6 +88,14 @@ async def events(app: App, request: Request) -> None:
     finally:
         gone.cancel()
         app.models.events.leave(queue)
+
+
+def _wanted(request: Request, event: dict[str, Any]) -> bool:
+    """Return whether an event is of the model and device of the query, and whether the token covers it."""
+    model, key = request.query("model"), request.query("key")
+    if not request.grant.covers(event["model"]) or model not in (None, event["model"]):
+        return False
+    return key is None or key in map(str, event.get("keys", ()))
 
 
 async def _disconnected(request: Request) -> None:

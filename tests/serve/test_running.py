@@ -1,0 +1,221 @@
+"""Running a server: configuration, environment, logs, TLS, tokens by model, reloading, draining, systemd."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from tests.serve.server import Server, instance
+from varifold.cli import main
+
+CONFIG = """
+host = "127.0.0.1"
+max-memory = "300M"
+log = "json"
+alert-error = "0.3,price=20"
+
+[models.plant]
+method = "arow"
+params = { r = 2.5 }
+input = { target = "state", time = "ts", ignore = ["serial"] }
+
+[models.pumps]
+method = "arow"
+key = "device"
+"""
+
+
+def test_a_configuration_makes_models_and_sets_options(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    (tmp_path / "varifold.toml").write_text(CONFIG)
+    server = make_server("--config", str(tmp_path / "varifold.toml")).start()
+    with server.client() as client:
+        plant = client.get("/models/plant").json()
+        assert (plant["method"], plant["params"]["r"], plant["input"]["time"]) == ("arow", 2.5, "ts")
+        assert client.get("/models/pumps").json()["key"] == "device"
+        assert client.post("/models/plant/learn", json={"x": {"a": 1, "ts": "2026-01-01", "state": "up"}}).is_success
+        assert "varifold_store_memory_limit_bytes 3.145728e+08" in client.get("/metrics").text
+    assert server.stop() == 0
+    lines = [orjson.loads(line) for line in server.log().splitlines()]
+    assert all(line.keys() >= {"time", "level", "model", "text"} for line in lines)
+    texts = [line["text"] for line in lines]
+    assert any(re.fullmatch(r"varifold \S+ serves 2 models of .*", text) for text in texts)
+    assert texts[-2:] == ["stopping: SIGTERM", "stopped: everything is stored"]
+    assert ("plant", "made, of the method 'arow'") in [(line["model"], line["text"]) for line in lines]
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/plant").json()["steps"] == 1
+
+
+def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["serve", "--print-config", *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "varifold.toml"
+    path.write_text(CONFIG + "\n")
+    monkeypatch.setenv("VARIFOLD_HOST", "127.0.0.2")
+    monkeypatch.setenv("VARIFOLD_PORT", "9000")
+    monkeypatch.setenv("VARIFOLD_MQTT_TLS", "true")
+    found = printed(capsys, "--config", str(path), "--port", "9001", "--dir", "s")
+    for line in ('host = "127.0.0.2"', "port = 9001", "max-memory = 314572800", 'alert-error = "0.3,price=20"'):
+        assert line in found.splitlines()
+    assert "mqtt-tls = true" in found
+    assert "[models.plant]" in found
+    (tmp_path / "again.toml").write_text(found)
+    for name in ("HOST", "PORT", "MQTT_TLS"):
+        monkeypatch.delenv(f"VARIFOLD_{name}")
+    assert printed(capsys, "--config", str(tmp_path / "again.toml")) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("hosts = 'a'", "there is no option 'hosts'; did you mean host"),
+        ("port = 'many'", "port is 'many'"),
+        ("log = 'xml'", "none of text, json"),
+        ("[model.a]\nmethod = 'arow'", "there is no table [model]"),
+        ("[models.a]\nmethods = 'arow'", "[models.a]: a model has method"),
+        ("[models.a]\ninput = { tim = 'a' }", "did you mean time"),
+        ("x = ", "cannot be read"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(
+    text: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "varifold.toml"
+    path.write_text(text)
+    assert main(["serve", "--dir", str(tmp_path / "s"), "--config", str(path)]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name}"
+    more = f"-addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {cert}"
+    subprocess.run([*command.split(), *more.split()], check=True, capture_output=True)
+    return cert, key
+
+
+def served_name(server: Server) -> str:
+    host, port = server.url.removeprefix("https://").split(":")
+    found = ssl.get_server_certificate((host, int(port)))
+    command = ["openssl", "x509", "-noout", "-subject"]
+    shown = subprocess.run(command, input=found.encode(), check=True, capture_output=True)
+    return shown.stdout.decode().rpartition("=")[2].strip()
+
+
+def test_tls_and_a_new_certificate(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "first")
+    server = make_server("--tls-cert", str(cert), "--tls-key", str(key)).start()
+    context = ssl.create_default_context(cafile=str(cert))
+    with httpx.Client(base_url=server.url, verify=context) as client:
+        assert client.get("/healthz").status_code == 200
+    assert served_name(server) == "first"
+    for old, new in zip((cert, key), certificate(tmp_path, "second"), strict=True):
+        old.write_bytes(new.read_bytes())
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for_line("certificate is read again")
+    assert served_name(server) == "second"
+
+
+def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    some = ["write plantplantplantplant models=plant,other", "read pumpspumpspumpspumps models=pumps"]
+    tokens.write_text("\n".join(["write allallallallallall", *some]))
+    server = make_server("--token-file", str(tokens)).start()
+    words = ("allallallallallall", "plantplantplantplant", "pumpspumpspumpspumps")
+    everything, plant, pumps = ({"authorization": f"Bearer {word}"} for word in words)
+    with server.client() as client:
+        for name in ("plant", "pumps"):
+            assert client.put(f"/models/{name}", headers=everything, json={"method": "arow"}).status_code == 201
+        kept = client.post("/models/pumps/predict", headers=everything, json={"x": {}, "keep": True}).json()["id"]
+        for headers, route, status in (
+            (plant, "/models/plant", 200),
+            (plant, "/models/pumps", 403),
+            (pumps, "/models/pumps", 200),
+            (pumps, "/models/plant/report", 403),
+            (plant, "/metrics", 403),
+            (everything, "/metrics", 200),
+        ):
+            assert client.get(route, headers=headers).status_code == status, route
+        assert [m["name"] for m in client.get("/models", headers=plant).json()["models"]] == ["plant"]
+        assert client.post("/models/plant/learn", headers=plant, json=instance(1)).status_code == 200
+        assert client.post("/models/pumps/learn", headers=pumps, json=instance(1)).status_code == 403
+        assert client.put("/models/other", headers=plant, json={"method": "arow"}).status_code == 201
+        assert client.put("/models/third", headers=plant, json={"method": "arow"}).status_code == 403
+        assert client.post(f"/labels/{kept}", headers=plant, json={"y": "up"}).status_code == 404
+        assert client.post(f"/labels/{kept}", headers=everything, json={"y": "up"}).status_code == 200
+        tokens.write_text("write newnewnewnewnewnew\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_line("1 tokens read again")
+        assert client.get("/models", headers=everything).status_code == 401
+        assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
+        tokens.write_text("write short\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_line("the old tokens and certificate stay")
+        assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
+
+
+def test_a_request_in_progress_is_finished_and_one_that_hangs_is_not_waited_for(
+    make_server: Callable[..., Server],
+) -> None:
+    server = make_server("--drain", "2").start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+    host, port = server.url.removeprefix("http://").split(":")
+    hanging = socket.create_connection((host, int(port)))
+    hanging.sendall(b"POST /models/m/learn HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+    answered: list[Any] = []
+
+    def rows() -> Iterator[bytes]:
+        for i in range(20):
+            yield orjson.dumps(instance(i)) + b"\n"
+            time.sleep(0.05)
+
+    def send() -> None:
+        with server.client() as client:
+            answered.append(client.post("/models/m/batch", content=rows()))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    time.sleep(0.4)
+    started = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    sender.join()
+    assert server.process.wait() == 0
+    assert time.monotonic() - started < 8
+    assert answered[0].text.count("seq") == 20
+    hanging.close()
+
+
+def test_systemd_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(tmp_path / "notify"))
+        listening.settimeout(20)
+        environment = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"}
+        command = [sys.executable, "-m", "varifold", "serve", "--dir", str(tmp_path / "s"), "--port", "0"]
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        while told.count("WATCHDOG=1") < 3 or "READY=1" not in told:
+            told.append(listening.recv(100).decode())
+        process.terminate()
+        while told[-1] != "STOPPING=1":
+            told.append(listening.recv(100).decode())
+        assert process.wait() == 0
