@@ -10,11 +10,11 @@ import pytest
 from river import naive_bayes
 
 import varifold
-from varifold import AROW, GaussianNB, Vote, checks
+from varifold import AROW, OLVF, GaussianNB, Vote, checks
 from varifold.base import files
 from varifold.base.shares import share_of
 from varifold.checks.material import learn, stream
-from varifold.errors import ModelFileError, ParameterError
+from varifold.errors import FeatureNameError, ModelFileError, ParameterError
 
 
 @pytest.mark.parametrize("learner", [Vote([AROW(), AROW(r=3.0), GaussianNB()]), Vote([varifold.ORF3V(seed=1), AROW()])])
@@ -108,3 +108,14 @@ def test_steps_with_a_learner_that_counts_none() -> None:
     vote = Vote([AROW(), naive_bayes.GaussianNB()])
     vote.learn_one({"x": 1.0}, True)
     assert vote.steps in (0, 1)
+
+
+@pytest.mark.parametrize("call", ["learn_many", "predict_learn_many"])
+def test_a_rejected_block_changes_nothing(call: str) -> None:
+    vote = Vote([AROW(), OLVF()])
+    for step in range(4):
+        vote.learn_one({"a=b": 1.0, "c": step}, "p")
+    before = vote.to_bytes()
+    with pytest.raises(FeatureNameError, match="a=b"):
+        getattr(vote, call)([{"c": 1.0}, {"a": "b"}], ["p", "q"])
+    assert vote.to_bytes() == before

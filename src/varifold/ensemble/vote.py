@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from river import base as river_base
 
+from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
@@ -118,10 +119,16 @@ class Vote(Saved, river_base.Classifier):
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order; X is anything that `VaryingClassifier.learn_many` accepts."""
-        block = to_block(X, y, w)
-        weights = np.ones(len(block)) if block.weights is None else block.weights
-        for x, label, weight in zip(block.rows(), block.y, weights.tolist(), strict=True):
+        for x, label, weight in self._labelled(to_block(X, y, w)):
             self.learn_one(x, label, weight)
+
+    def _labelled(self, block: Block) -> list[tuple[dict[Any, Any], Any, float]]:
+        """Return instances, labels and weights; reject all of them if a name of one clashes."""
+        weights = np.ones(len(block)) if block.weights is None else block.weights
+        rows = list(zip(block.rows(), block.y, weights.tolist(), strict=True))
+        for x, _, _ in rows:
+            self._refuse_clash(x)
+        return rows
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance, in the form of `VaryingClassifier.predict_many`."""
@@ -151,9 +158,8 @@ class Vote(Saved, river_base.Classifier):
         """Predict each instance, then learn it; return the predictions in the form of `predict_many`."""
         block = to_block(X, y, w)
         frames.check_labels([*self._labels, *block.labels.values], X)
-        weights = np.ones(len(block)) if block.weights is None else block.weights
         found = []
-        for x, label, weight in zip(block.rows(), block.y, weights.tolist(), strict=True):
+        for x, label, weight in self._labelled(block):
             found.append(self.predict_one(x))
             self.learn_one(x, label, weight)
         return frames.label_column(found, X)
