@@ -4,8 +4,13 @@ Space, scaler and model grow and forget together here. Memory for an instance is
 there is none, the learner is as it was.
 """
 
+import numpy as np
+
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t
+from cpython.unicode cimport PyUnicode_READ_CHAR
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from varifold._engine.conformal.levels cimport Conformal
 from varifold._engine.instance cimport Instance
@@ -13,6 +18,15 @@ from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport FREE, INDICATOR, NUMERIC
 from varifold._engine.names.reading cimport conflict_error
 from varifold._engine.names.space cimport Space, seen_last
+from varifold._numeric.hashing cimport mix
+from varifold._numeric.memory cimport resize_zeroed
+
+from varifold._engine.state import checked_array
+
+cdef enum:
+    WIDE = 1024          # limit from which on a new name must come back before another is evicted for it,
+    SOON = 3             # so many times; two bits of a fingerprint
+    WAITING = 1          # names that can wait at least, by the limit
 
 
 def pending_order(entry):
@@ -31,6 +45,16 @@ cdef int sort_pending(list pending) except -1:
     return 0
 
 
+cdef uint64_t name_hash(object name) except? 0:
+    """Return a hash of a name that is the same in every process; 1 and "1" differ."""
+    cdef str text = name if type(name) is str else f"\0{name}"
+    cdef uint64_t h = 0
+    cdef Py_ssize_t i
+    for i in range(len(text)):
+        h = mix(h ^ <uint64_t> PyUnicode_READ_CHAR(text, i))
+    return h
+
+
 cdef class Admission:
     """Keeps space, scaler and model consistent while features appear and vanish."""
 
@@ -45,6 +69,15 @@ cdef class Admission:
         self.scaler.grow(self.space.capacity)
         self.model.attach(self.space)
         self.fitted = self.space.capacity
+        if self.max_features >= WIDE:
+            self.n_waiting = WIDE
+            while self.n_waiting < WAITING * self.max_features:
+                self.n_waiting *= 2
+            if resize_zeroed(<void**> &self.waiting, 0, self.n_waiting * sizeof(uint32_t)) < 0:
+                raise MemoryError
+
+    def __dealloc__(self):
+        free(self.waiting)
 
     # ---------------------------------------------------------------- admit
 
@@ -104,7 +137,9 @@ cdef class Admission:
         instance.ordered = False
         instance.n_noted = 0  # they get slots, and their columns may move when others are evicted
         if self.max_features and self.space.features + k > self.max_features:
-            k = self.evict(k)
+            if self.n_waiting:
+                pending = self.returning(pending)
+            k = self.evict(len(pending))
         for name, column, level, value in pending[:k]:
             if column is None:
                 s = self.space.ensure_numeric(name)
@@ -114,6 +149,49 @@ cdef class Admission:
         instance.bind_admitted()
         return 0
 
+    cdef list returning(self, list pending):
+        """Return the new names that came SOON times before, while no slot was left; the others wait.
+
+        Most words of a stream of texts are rare. Without this each of them would evict another.
+        """
+        cdef list found = []
+        cdef uint64_t h
+        cdef uint32_t mark, times
+        cdef uint32_t* place
+        for entry in pending:
+            h = name_hash(entry[0])
+            mark = <uint32_t> (h >> 32) & ~<uint32_t> SOON
+            place = self.waiting + (h & <uint64_t> (self.n_waiting - 1))
+            times = place[0] & SOON if place[0] & ~<uint32_t> SOON == mark else 0
+            if times == SOON:
+                found.append(entry)
+                place[0] = 0
+            else:
+                place[0] = mark + times + 1
+        return found
+
+    # ---------------------------------------------------------------- files
+
+    def dump(self):
+        """Return the names that wait, as arrays by name."""
+        marks = np.zeros(self.n_waiting, dtype=np.uint32)
+        cdef uint32_t[::1] view = marks
+        if self.n_waiting == 0:
+            return {}
+        memcpy(&view[0], self.waiting, self.n_waiting * sizeof(uint32_t))
+        return {"space.waiting": marks}
+
+    def fill(self, dict arrays):
+        """Restore what dump() returned."""
+        if self.n_waiting == 0:
+            return
+        cdef const uint32_t[::1] view = checked_array(arrays, "space.waiting", "i", (self.n_waiting,)).astype(np.uint32)
+        memcpy(self.waiting, &view[0], self.n_waiting * sizeof(uint32_t))
+
+    def nbytes(self):
+        """Return bytes of state."""
+        return self.n_waiting * sizeof(uint32_t)
+
     # ---------------------------------------------------------------- evict
 
     cdef Py_ssize_t evict(self, Py_ssize_t needed) except -1:
@@ -121,20 +199,37 @@ cdef class Admission:
 
         A sixteenth of the limit goes at a time, so that many new features share the cost of one search.
         """
-        cdef Py_ssize_t i, free
-        cdef Space space = self.space
-        cdef set spared = {self.instance.slots[i] for i in range(1, self.instance.n + 1)}
-        needed = min(needed, self.max_features - len(spared))
-        free = self.max_features - space.features
+        cdef Py_ssize_t free = self.max_features - self.space.features
+        cdef int32_t slot
+        needed = min(needed, self.max_features - self.instance.n)
         if needed > free:
-            candidates = [i for i in space.live() if i not in spared]
-            if self.lightest:
-                candidates.sort(key=lambda i: (self.model.magnitude(i), seen_last(&space.seen[<int32_t> i]), i))
-            else:
-                candidates.sort(key=lambda i: (seen_last(&space.seen[<int32_t> i]), i))
-            for i in candidates[:max(needed - free, self.max_features // 16)]:
-                self.drop(<int32_t> i)
+            for slot in self.first_to_go(max(needed - free, self.max_features // 16)):
+                self.drop(slot)
         return max(needed, 0)
+
+    cdef list first_to_go(self, Py_ssize_t count):
+        """Return up to `count` slots in the order of eviction: lightest or oldest first, none of the instance at hand."""
+        cdef Py_ssize_t i, n = 0
+        cdef Space space = self.space
+        slots, last, size = np.empty(space.size, np.int64), np.empty(space.size, np.int64), np.empty(space.size)
+        spared = np.zeros(space.size, np.uint8)
+        cdef int64_t[::1] slot_view = slots, last_view = last
+        cdef double[::1] size_view = size
+        cdef uint8_t[::1] is_spared = spared
+        for i in range(1, self.instance.n + 1):
+            is_spared[self.instance.slots[i]] = 1
+        for i in range(1, space.size):
+            if space.kind[i] & (NUMERIC | INDICATOR) and not is_spared[i]:
+                slot_view[n] = i
+                last_view[n] = seen_last(&space.seen[i])
+                size_view[n] = self.model.magnitude(<int32_t> i) if self.lightest else <double> last_view[n]
+                n += 1
+        if n > count:  # order only those that can be among the first
+            near = np.flatnonzero(size[:n] <= np.partition(size[:n], count - 1)[count - 1])
+        else:
+            near = np.arange(n)
+        order = np.lexsort((slots[near], last[near], size[near]))[:count]
+        return slots[near][order].tolist()
 
     cdef int shrink(self) except -1:
         """Evict features beyond the limit; a merged learner may hold more."""

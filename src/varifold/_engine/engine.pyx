@@ -380,6 +380,7 @@ cdef class Engine:
                 "space.evictions": np.array([self.space.evictions], dtype=np.int64),
                 "scaler": self.scaler.dump(self.space.size),
                 "step": np.array([self.space.step], dtype=np.int64),
+                **self.admission.dump(),
                 **{"model." + key: array for key, array in self.model.dump(self.space.size).items()},
                 **self.target.dump(),
             }
@@ -401,6 +402,7 @@ cdef class Engine:
             self.space.evictions = int(arrays["space.evictions"][0])
             self.space.step = int(arrays["step"][0])
             self.scaler.fill(arrays["scaler"], self.space.capacity)
+            self.admission.fill(arrays)
             if self.target.conformal is not None:
                 self.target.conformal.fill({key[10:]: a for key, a in arrays.items() if key.startswith("conformal.")})
             self.target.fill(labels, arrays)

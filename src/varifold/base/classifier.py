@@ -58,6 +58,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
     objective
         Which label is predicted; probabilities do not change. ``"accuracy"``: the one with the largest score.
         ``"balanced"``: the one with the largest ratio of probability to frequency so far, for metrics that weight all

@@ -41,6 +41,7 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
 
     """
 

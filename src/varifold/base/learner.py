@@ -50,6 +50,7 @@ class VaryingLearner(Estimator):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
     coverages
         Shares of the truths, each in (0, 1), that intervals or sets should contain; ``()`` costs nothing.
 

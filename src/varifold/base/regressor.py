@@ -55,6 +55,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     evict
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
+        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
     coverages
         Shares of the targets, each in (0, 1), that intervals should contain: ``(.8, .95)``. ``()`` costs nothing; with
         any, each instance is also predicted before it is learned. See `predict_interval_one`.

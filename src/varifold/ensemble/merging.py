@@ -154,6 +154,7 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
         **union.arrays(),
         "space.seen": _merged_sights(engines),
         "space.evictions": total([part.arrays["space.evictions"] for part in engines]),
+        **{key: part.arrays[key] for part in engines for key in ("space.waiting",) if key in part.arrays},
         "scaler": scaler,
         "step": total([part.arrays["step"] for part in engines]),
     }

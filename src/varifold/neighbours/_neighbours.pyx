@@ -9,7 +9,7 @@ import numpy as np
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
@@ -25,6 +25,18 @@ cdef double ANY = 1e999
 cdef double NONE = ANY - ANY    # NaN: marks an absent value in `table`
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # maximum size of the table
 cdef double LARGEST_SINGLE = 3e38    # bound of values stored in single precision
+
+
+cdef inline Py_ssize_t first_at_least(const int32_t* slots, Py_ssize_t n, int32_t slot) noexcept nogil:
+    """Return the place of the first of n ascending slots that is not below `slot`; n if there is none."""
+    cdef Py_ssize_t low = 0, middle
+    while low < n:
+        middle = (low + n) >> 1
+        if slots[middle] < slot:
+            low = middle + 1
+        else:
+            n = middle
+    return low
 
 
 cdef class NeighboursModel(Model):
@@ -99,15 +111,15 @@ cdef class NeighboursModel(Model):
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Remove the slot from every stored instance, as it may be reused for another feature."""
-        cdef Py_ssize_t i, j, n
+        cdef Py_ssize_t i, j
+        cdef Row* r
         for i in range(self.window):
-            n = 0
-            for j in range(self.row[i].n):
-                if self.row[i].slot[j] != slot:
-                    self.row[i].slot[n] = self.row[i].slot[j]
-                    self.row[i].x[n] = self.row[i].x[j]
-                    n += 1
-            self.row[i].n = n
+            r = &self.row[i]
+            j = first_at_least(r.slot, r.n, slot)
+            if j < r.n and r.slot[j] == slot:
+                r.n -= 1
+                memmove(r.slot + j, r.slot + j + 1, (r.n - j) * sizeof(int32_t))
+                memmove(r.x + j, r.x + j + 1, (r.n - j) * sizeof(double))
         for i in range(self.window if slot < self.tabled else 0):
             self.table[slot * self.window + i] = NONE
 

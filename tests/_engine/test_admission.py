@@ -1,0 +1,94 @@
+"""Bounded memory: which names wait, which are evicted, and that both APIs and files agree."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import varifold
+from varifold import AROW, OLVF
+
+LIMIT = 1024
+
+
+def mails(n: int = 500, seed: int = 0):
+    """Generate instances with words that come some six times while the vocabulary moves on, and one that comes once."""
+    rng = random.Random(seed)
+    for step in range(n):
+        words = {f"w{4 * step + rng.randrange(600)}": 1.0 for _ in range(25)}
+        words[f"once{step}"] = 1.0
+        yield words, rng.random() < 0.5
+
+
+def in_use(model) -> set[str]:
+    return set(model.features)
+
+
+def test_a_rare_name_waits_while_there_is_no_slot_left():
+    model = AROW(max_features=LIMIT)
+    for step in range(LIMIT):
+        model.learn_one({f"f{step}": 1.0}, step % 2)
+    before = in_use(model)
+    for _ in range(3):
+        model.learn_one({"late": 1.0}, 0)
+        assert in_use(model) == before, "it came too seldom to evict another"
+    model.learn_one({"late": 1.0}, 0)
+    assert "late" in in_use(model)
+    assert len(in_use(model)) == LIMIT - LIMIT // 16 + 1
+    assert "f0" not in in_use(model)
+    assert f"f{LIMIT - 1}" in in_use(model)
+
+
+def test_no_name_waits_while_slots_are_left_or_the_limit_is_small():
+    model = AROW(max_features=LIMIT)
+    model.learn_one({f"f{j}": 1.0 for j in range(LIMIT)}, 0)
+    assert len(in_use(model)) == LIMIT
+    small = AROW(max_features=100)
+    small.learn_one({f"f{j}": 1.0 for j in range(100)}, 0)
+    small.learn_one({"late": 1.0}, 1)
+    assert "late" in in_use(small)
+
+
+def test_ints_and_texts_wait_apart():
+    model = AROW(max_features=LIMIT)
+    model.learn_one({f"f{j}": 1.0 for j in range(LIMIT)}, 0)
+    for _ in range(3):
+        model.learn_one({1: 1.0, "1": 1.0}, 0)
+    model.learn_one({1: 1.0}, 0)
+    assert 1 in in_use(model)
+    assert "1" not in in_use(model)
+
+
+@pytest.mark.parametrize("evict", ["oldest", "lightest"])
+@pytest.mark.parametrize("name", ["arow", "olvf", "nb3", "neighbours", "windowforest"])
+def test_both_apis_and_files_agree(name, evict):
+    pairs = list(mails())
+    one, many = (varifold.models[name](max_features=LIMIT, evict=evict) for _ in range(2))
+    for x, y in pairs:
+        one.learn_one(x, y)
+    assert one._engine.space.evictions > 0
+    many.learn_many([x for x, _ in pairs[:250]], [y for _, y in pairs[:250]])
+    many = varifold.from_bytes(many.to_bytes())
+    many.learn_many([x for x, _ in pairs[250:]], [y for _, y in pairs[250:]])
+    assert many.to_bytes() == one.to_bytes()
+    assert len(one.features) <= LIMIT
+
+
+def test_few_features_are_evicted_on_words():
+    model = OLVF(max_features=LIMIT)
+    for x, y in mails(800):
+        model.learn_one(x, y)
+    assert 0 < model._engine.space.evictions < 6 * 800
+
+
+def test_merged_learners_keep_their_limit():
+    pairs = list(mails(400))
+    halves = []
+    for part in (pairs[:200], pairs[200:]):
+        model = AROW(max_features=LIMIT)
+        model.learn_many([x for x, _ in part], [y for _, y in part])
+        halves.append(model)
+    merged = varifold.merge(halves)
+    assert len(merged.features) <= LIMIT
+    assert varifold.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
