@@ -22,7 +22,7 @@ CLASSES = {
     registry[name].__name__: registry[name]
     for registry in (models, detectors, transformers)
     for name in registry.class_names().values()
-} | {"PerKey": varifold.PerKey, "PerKeyRegressor": varifold.PerKeyRegressor, "Vote": varifold.Vote}
+} | {name: getattr(varifold, name) for name in ("PerKey", "PerKeyDetector", "PerKeyRegressor", "Vote")}
 HIDDEN = {"base", "cli"}
 MODULES = sorted(
     name

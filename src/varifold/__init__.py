@@ -62,6 +62,7 @@ _MODULES = (
 )
 _OTHERS = {
     "PerKey": "varifold.ensemble.per_key",
+    "PerKeyDetector": "varifold.ensemble.per_key",
     "PerKeyRegressor": "varifold.ensemble.per_key",
     "Vote": "varifold.ensemble.vote",
     "from_bytes": "varifold.base.saving",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import varifold
+from varifold.base.learner import is_detector
 from varifold.base.registry import composites, transformers
 from varifold.checks.material import is_regressor
 
@@ -43,7 +44,8 @@ def make(kind: str) -> Any:
     if kind == "vote":
         return varifold.Vote([varifold.AROW(), varifold.GaussianNB()])
     if kind in composites:
-        return composites[kind]("arow" if kind == "perkey" else "arowregressor", key="key", most=1)
+        models = {"perkey": "arow", "perkeydetector": "taildetector", "perkeyregressor": "arowregressor"}
+        return composites[kind](models[kind], key="key", most=1)
     return next(known for known in (varifold.models, varifold.detectors, transformers) if kind in known)[kind]()
 
 
@@ -58,7 +60,7 @@ def instances(kind: str, model: Any) -> list[tuple[dict[Any, Any], Any]]:
 
 def learn(kind: str, model: Any, x: dict[Any, Any], y: Any) -> None:
     """Learn one instance."""
-    if kind in transformers or kind in varifold.detectors:
+    if kind in transformers or is_detector(model):
         model.learn_one(x)
     else:
         model.learn_one(x, y)
@@ -70,7 +72,7 @@ def predictions(kind: str, model: Any) -> list[dict[str, Any]]:
     for x, y in instances(kind, model)[BEFORE:]:
         if kind in transformers:
             row = model.transform_one(x)
-        elif kind in varifold.detectors:
+        elif is_detector(model):
             row = {"score": model.score_one(x), "p": model.p_value_one(x)}
         else:
             row = {"": model.predict_one(x)} if is_regressor(model) else model.predict_proba_one(x)

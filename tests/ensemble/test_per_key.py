@@ -444,3 +444,29 @@ def test_a_learner_that_no_file_can_hold_stays_in_memory_and_the_others_continue
     assert model.predict_one({"device": "odd", "load": 1.0}) == frozenset({1})
     with pytest.raises(ModelFileError, match="frozenset"):
         model.to_bytes()
+
+
+def test_detectors_per_key_are_those_of_each_key(tmp_path):
+    model = varifold.PerKeyDetector("taildetector:window=50", key="device", most=1)
+    alone = {device: varifold.TailDetector(window=50) for device in "ab"}
+    rng = random.Random(8)
+    for step in range(200):
+        device = "ab"[step % 2]
+        x = {"load": rng.gauss(0, 1) + 100 * (device == "b"), "kind": "x"}
+        assert model.score_one({**x, "device": device}) == alone[device].score_one(x)
+        assert model.p_value_one({**x, "device": device}) == alone[device].p_value_one(x)
+        model.learn_one({**x, "device": device})
+        alone[device].learn_one(x)
+    model.save(tmp_path / "model")
+    again = varifold.load(tmp_path / "model")
+    odd = {"device": "a", "load": 100.0}
+    assert again.score_one(odd) == model.score_one(odd) == alone["a"].score_one({"load": 100.0})
+    assert model.is_anomaly_one(odd, rate=0.05)
+    assert again.steps == 200
+
+
+def test_a_detector_is_for_its_own_class():
+    with pytest.raises(varifold.errors.ParameterError, match="take PerKeyDetector"):
+        varifold.PerKey(varifold.TailDetector())
+    with pytest.raises(varifold.errors.ParameterError, match="holds detectors"):
+        varifold.PerKeyDetector(varifold.AROW())

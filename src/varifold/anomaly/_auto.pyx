@@ -28,18 +28,20 @@ cdef void call_keep(RecentScores recent, double score) noexcept nogil:
 
 
 cdef class AutoDetectorModel(Model):
-    """Mean over the experts of minus the logarithm of the share of their last scores that are larger."""
+    """Weighted mean over the experts of minus the logarithm of the share of their last scores that are larger."""
 
     cdef readonly list recent          # RecentScores by expert
     cdef void** scored                 # the same, for calls without the GIL
     cdef Py_ssize_t n
+    cdef double* weight                # scratch [expert], their sum is 1
     cdef double* score                 # scratch [expert]
     cdef double* part                  # scratch [slot]
     cdef double* share                 # scratch [slot]
 
-    def __cinit__(self, dict experts not None):
+    def __cinit__(self, dict experts not None, dict weights not None):
         self.recent = []
         self.n = len(experts)
+        self.arrays.scratch(&self.weight, fixed(self.n))
         self.arrays.scratch(&self.score, fixed(self.n))
         self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n))
         self.arrays.scratch(&self.part, per_slot())
@@ -47,6 +49,7 @@ cdef class AutoDetectorModel(Model):
         for name, model in experts.items():
             self.hold(name + ".", model)
             recent = RecentScores()
+            self.weight[len(self.recent)] = weights[name] / sum(weights.values())
             self.recent.append(recent)
             self.scored[len(self.recent) - 1] = <void*> recent
 
@@ -59,7 +62,7 @@ cdef class AutoDetectorModel(Model):
         out[0] = 0.0
         for e in range(self.n):
             self.components.scores(e, v, &self.score[e])
-            out[0] += self.surprise(e, self.score[e]) / self.n
+            out[0] += self.weight[e] * self.surprise(e, self.score[e])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef double score
@@ -88,7 +91,7 @@ cdef class AutoDetectorModel(Model):
         memset(out, 0, v.n * sizeof(double))
         for e in range(self.n):
             self.components.scores(e, v, &self.score[e])
-            surprise = self.surprise(e, self.score[e]) / self.n
+            surprise = self.weight[e] * self.surprise(e, self.score[e])
             self.components.contributions(e, v, 0, self.share)
             total = 0.0
             for i in range(v.n):

@@ -33,8 +33,9 @@ class AutoDetector(VaryingDetector):
 
     Notes
     -----
-    *No paper.* The score is the mean over the experts of ``-log(p)``, where p is the share of an expert's last 1,000
-    scores that are larger: the same for all kinds of scores, and largest if several experts agree.
+    *No paper.* The score is a weighted mean over the experts of ``-log(p)``, where p is the share of an expert's last
+    1,000 scores that are larger: the same for all kinds of scores, and largest if several experts agree. Neighbours
+    count twice, the copula half.
 
     `explain_one` splits each expert's part among the features that raise its score.
 
@@ -66,5 +67,6 @@ class AutoDetector(VaryingDetector):
                 "copula": CopulaDetectorModel(200, 129),
                 "neighbours": NeighboursDetectorModel(10, 300),
                 "isolation": IsolationModel(32, 256, self.seed),
-            }
+            },
+            {"tail": 1.0, "copula": 0.5, "neighbours": 2.0, "isolation": 1.0},
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.nearest import nearest
-from varifold.base.registry import models
+from varifold.base.registry import detectors, models
 from varifold.base.spec import Nested, nesting, paper_params, parameters, parse_value, split_name, without_paper
 from varifold.errors import ModelFileError, ParameterError
 
@@ -51,7 +51,7 @@ def make_learner(given: Any) -> Any:
 def _made(given: str) -> Any:
     """Make the learner that a specification describes."""
     name, rest = split_name(given)
-    cls = models[name.strip()]
+    cls: Any = (detectors if name.strip() in detectors else models)[name.strip()]
     is_paper, rest = without_paper(rest)
     params = parameters(rest.replace(";", ","), given)
     accepted = inspect.signature(cls).parameters
@@ -118,9 +118,9 @@ def _unpacked(value: Any) -> Any:
 
 
 def _unpacked_learner(header: Mapping[str, Any]) -> Any:
-    if header["method"] not in models:
+    if header["method"] not in models and header["method"] not in detectors:
         raise ModelFileError(f"the file names a {header['method']!r} within, which is not registered here")
-    cls = models[header["method"]]
+    cls: Any = (detectors if header["method"] in detectors else models)[header["method"]]
     with nesting(header["method"]):
         made = cls(**unpack_params(header["params"]))
     made._apply_header(header)

@@ -75,6 +75,7 @@ _DETECTORS: dict[str, str] = {
 _TRANSFORMERS: dict[str, str] = {"copula-imputer": "varifold.copula.imputer:CopulaImputer"}
 _COMPOSITES: dict[str, str] = {
     "perkey": "varifold.ensemble.per_key:PerKey",
+    "perkeydetector": "varifold.ensemble.per_key:PerKeyDetector",
     "perkeyregressor": "varifold.ensemble.per_key:PerKeyRegressor",
     "vote": "varifold.ensemble.vote:Vote",
 }

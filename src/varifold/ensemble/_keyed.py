@@ -15,7 +15,7 @@ import numpy as np
 from varifold._engine.names.vocabulary import plain_label
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
-from varifold.base.learner import VaryingLearner, is_regressor
+from varifold.base.learner import Task, VaryingLearner
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.ensemble._spill_file import Key, SpillFile
@@ -53,11 +53,19 @@ def exclusive(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K,
     return guarded
 
 
+_KINDS = {
+    "classification": ("classifier", "PerKey"),
+    "regression": ("regressor", "PerKeyRegressor"),
+    "detection": ("detector", "PerKeyDetector"),
+}
+
+
 class KeyedLearner(Saved):
     """Base class of `PerKey` and `PerKeyRegressor`: learners by key, in memory and on disk."""
 
     _method: ClassVar[str]
-    _numeric: ClassVar[bool]
+    _task: ClassVar[Task]
+    _numeric: ClassVar[bool] = False
 
     def __init__(self, model: Any, key: Key = "key", most: int = 1_000) -> None:
         if not (isinstance(key, str | int) and not isinstance(key, bool)):
@@ -77,12 +85,10 @@ class KeyedLearner(Saved):
                 f"{type(self).__name__} holds learners of varifold, each of which a file can hold; "
                 f"{type(self._blank).__name__} is none"
             )
-        if is_regressor(self._blank) != self._numeric:
-            held, given, other = "classifiers", "regressor", "PerKeyRegressor"
-            if self._numeric:
-                held, given, other = "regressors", "classifier", "PerKey"
+        if self._blank._task != self._task:
+            held, (given, other) = _KINDS[self._task][0], _KINDS[self._blank._task]
             raise ParameterError(
-                f"{type(self).__name__} holds {held}; {type(self._blank).__name__} is a {given}: take {other}"
+                f"{type(self).__name__} holds {held}s; {type(self._blank).__name__} is a {given}: take {other}"
             )
         self._known: dict[Key, None] = {}
         self._here: OrderedDict[Key, VaryingLearner] = OrderedDict()
@@ -177,19 +183,23 @@ class KeyedLearner(Saved):
     @exclusive
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one instance and its label or target with the learner of its key; make one for a new key."""
+        if self._learn(x, y, w) and not self._numeric:
+            self._labels.setdefault(plain_label(y))
+
+    def _learn(self, x: Mapping[Any, Any], *truth: Any) -> bool:
+        """Learn one instance with the learner of its key; return whether it counts as a step."""
         key, rest = self._split(x)
         known = self.learner(key)
         if known is None:
             self._make_room()
         learner: Any = self._blank.clone() if known is None else known
         before = learner.steps
-        learner.learn_one(rest, y, w)
+        learner.learn_one(rest, *truth)
         self._steps += learner.steps - before
-        if learner.steps != before and not self._numeric:
-            self._labels.setdefault(plain_label(y))
         if known is None:
             self._known[key] = None
             self._here[key] = learner
+        return bool(learner.steps != before)
 
     def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""

@@ -1,4 +1,4 @@
-"""PerKey and PerKeyRegressor: one learner per value of a field, such as one per device, in bounded memory."""
+"""PerKey, PerKeyRegressor, PerKeyDetector: one learner per value of a field, such as a device, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from river import base as river_base
 
 from varifold.base import Block, frames
 from varifold.base.coverages import Interval
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.ensemble._keyed import KeyedLearner, instances
 from varifold.ensemble._spill_file import Key
 
-__all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyRegressor", "by_key"]
+__all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyDetector", "PerKeyRegressor", "by_key"]
 
 
 class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
@@ -49,7 +49,7 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
     """
 
     _method = "perkey"
-    _numeric = False
+    _task = "classification"
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probability of each label; empty before the key was learned. Changes nothing."""
@@ -154,6 +154,7 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
     """
 
     _method = "perkeyregressor"
+    _task = "regression"
     _numeric = True
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
@@ -202,6 +203,83 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
         return found, bounds
 
 
+class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
+    """One anomaly detector per value of a field; see `PerKey`.
+
+    What is unusual for one device may be usual for another. The p-values are those of the key's own detector.
+
+    Parameters
+    ----------
+    model
+        A detector that is cloned, without its state, for each key, or a specification, such as ``"taildetector"``.
+    key
+        The field that holds the key, a str or an int.
+    most
+        Most detectors in memory.
+
+    Examples
+    --------
+    >>> from varifold import PerKeyDetector, TailDetector
+    >>> model = PerKeyDetector(TailDetector(), key="device")
+    >>> for step in range(200):
+    ...     model.learn_one({"device": "a", "load": step % 10})
+    ...     model.learn_one({"device": "b", "load": 500 + step % 10})
+    >>> [model.score_one({"device": d, "load": 505}) > 1 for d in ("a", "b")]
+    [True, False]
+
+    """
+
+    _method = "perkeydetector"
+    _task = "detection"
+
+    def learn_one(self, x: Mapping[Any, Any]) -> None:  # type: ignore[override]
+        """Learn one instance with the detector of its key; make one for a new key."""
+        with self._lock:
+            self._learn(x)
+
+    def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
+        learner, rest = self._for(x)
+        learner._check_one(rest)
+
+    def learn_many(self, X: Any) -> None:  # type: ignore[override]
+        """Learn instances in order; all are checked before anything is learned."""
+        rows = list(instances(X))
+        for i, x in enumerate(rows):
+            self._check_row(i, x, 0.0)
+        for x in rows:
+            self.learn_one(x)
+
+    def score_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the score by the detector of the key; 0 before the key was learned. Changes nothing."""
+        learner, rest = self._for(x)
+        score: float = learner.score_one(rest)
+        return score
+
+    def p_value_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the p-value by the detector of the key; 1 before the key was learned. Changes nothing."""
+        learner, rest = self._for(x)
+        p: float = learner.p_value_one(rest)
+        return p
+
+    def is_anomaly_one(self, x: Mapping[Any, Any], rate: float = 0.01) -> bool:
+        """Return whether the instance is an alarm of the key's detector at this rate. Changes nothing."""
+        learner, rest = self._for(x)
+        alarm: bool = learner.is_anomaly_one(rest, rate)
+        return alarm
+
+    def explain_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Return the contribution of each feature to the score of the key's detector."""
+        learner, rest = self._for(x)
+        parts: dict[Any, float] = learner.explain_one(rest)
+        return parts
+
+    def score_many(self, X: Any) -> Any:
+        """Return what `score_one` returns for each instance: a Series or an Array for a frame, else a list."""
+        return frames.label_column([self.score_one(x) for x in instances(X)], X)
+
+
 def by_key(learner: Any, key: Key) -> KeyedLearner:
-    """Make one learner like this one per value of a field: a `PerKeyRegressor` for a regressor, else a `PerKey`."""
+    """Make one learner like this one per value of a field, by its task."""
+    if is_detector(learner):
+        return PerKeyDetector(learner, key=key)
     return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key)

@@ -4,9 +4,10 @@ It imports `base`, streams and what is below; nothing but the command line impor
 """
 
 from varifold.sklearn.classifier import VarifoldClassifier
+from varifold.sklearn.detector import VarifoldDetector
 from varifold.sklearn.regressor import VarifoldRegressor
 
-__all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier", "VarifoldRegressor"]
+__all__ = ["EXPECTED_FAILED_CHECKS", "VarifoldClassifier", "VarifoldDetector", "VarifoldRegressor"]
 
 _ORDER = (
     "the learners learn one row after the other: a row of weight 2 is one larger step, which differs from two steps "

@@ -138,7 +138,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, learner: Any, X: Any, names: Names | None, y: NDArray[Any], weights: Any, shuffle: bool) -> None:
         """Learn the rows, permuted or in their order, and keep the learner."""
-        block = _block_of(X, names, y, weights, numeric=self._task == "regression")
+        block = block_of(X, names, y, weights, numeric=self._task == "regression")
         if shuffle:
             block = block.take(check_random_state(self.random_state).permutation(len(block)))
         learner.learn_many(block)
@@ -148,7 +148,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     def _block(self, X: Any) -> Block:
         """Return the rows to predict as a block."""
         check_is_fitted(self, "model_")
-        return _block_of(*self._read(X, self._columns))
+        return block_of(*self._read(X, self._columns))
 
     def _outputs(self, X: Any) -> Any:
         """Return what the learner predicts for each row; nothing is learned."""
@@ -170,7 +170,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _block_of(
+def block_of(
     X: Any, names: Names | None, y: NDArray[Any] | None = None, sample_weight: Any = None, *, numeric: bool = False
 ) -> Block:
     """Make a block of what `_read` returned, with labels (numbers if `numeric`) and weights."""

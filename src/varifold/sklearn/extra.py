@@ -9,6 +9,7 @@ from varifold.errors import missing_extra
 __all__ = [
     "BaseEstimator",
     "ClassifierMixin",
+    "OutlierMixin",
     "RegressorMixin",
     "assert_all_finite",
     "check_array",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
     from sklearn.utils import (
         assert_all_finite,
         check_array,
@@ -41,6 +42,9 @@ except ImportError:
         raise missing_extra("varifold.sklearn needs scikit-learn 1.6 or newer", "sklearn")
 
     class ClassifierMixin:  # type: ignore[no-redef]
+        """Replaces scikit-learn's class of this name."""
+
+    class OutlierMixin:  # type: ignore[no-redef]
         """Replaces scikit-learn's class of this name."""
 
     class RegressorMixin:  # type: ignore[no-redef]
