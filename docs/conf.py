@@ -14,8 +14,9 @@ from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
 import varifold  # noqa: E402
 
 project = "varifold"
-author = "the varifold developers"
-copyright = author
+author = "The varifold developers"
+copyright = f"{author}. BSD 3-Clause licence"
+smartquotes = False  # --option is copied as --option
 version = release = varifold.__version__
 
 extensions = [

@@ -50,6 +50,9 @@ def write(folder: Path) -> None:
     _keep(made / "scenarios.md", scenario_page(made))
     _keep(made / "api.rst", api())
     _keep(made / "citing.md", citing())
+    for name, text in results(folder.parent / "benchmarks" / "RESULTS.md").items():
+        (made / "results").mkdir(exist_ok=True)
+        _keep(made / "results" / f"{name}.md", text)
 
 
 def _keep(path: Path, text: str) -> None:
@@ -65,7 +68,7 @@ def command_line() -> str:
     """Every command with its options, from the parser itself."""
     commands = {name: importlib.import_module(f"varifold.cli.{name}") for name in cli.COMMANDS}
     _, parsers = cli._parsers(commands)
-    lines = ["# Command line", "", "`varifold COMMAND --help` prints what stands here.", ""]
+    lines = ["# Command line", "", "`varifold COMMAND --help` prints the same.", ""]
     for name, parser in parsers.items():
         lines += _command(f"varifold {name}", parser, 2)
     return "\n".join(lines)
@@ -110,25 +113,26 @@ def methods() -> str:
     lines = [
         "# Choosing a method",
         "",
-        "Start with `auto`. It runs learners of several kinds side by side and trusts each as far as it has earned;",
-        "take another when one of these holds:",
+        "Start with `auto`. It runs learners of several kinds and weights each by its track record. Choose another",
+        "method if one of these holds:",
         "",
         "- *Microseconds count.* `arow` costs two per instance and is a strong linear learner; `auto:budget=fast` lies",
         "  between the two.",
-        "- *Every document has other words.* `nb3`, `orf3v` and `arow` read the words that are there and nothing else.",
+        "- *Every document has different words.* `nb3`, `orf3v` and `arow` read the words that are there and nothing else.",
         "- *Features replace one another at a known time.* `cwfe` and `fesl` learn the map from old to new features.",
-        "- *What is missing tells something.* `ovfiv` adds a learner of absence to any other; `auto` has one built in.",
-        "- *You compare with a paper.* `Method.as_in_paper()` gives the method as printed, nothing added.",
+        "- *What is missing is informative.* `ovfiv` adds a learner of absence to any other; `auto` has one built in.",
+        "- *You compare with a paper.* `Method.as_in_paper()` is the method as printed, with nothing added.",
         "",
-        "*Reads* says what a method looks at: the values, which features are absent, or both. Memory grows with the",
-        "features seen unless `max_features` bounds it; all of them take labels of any hashable kind and explain",
-        "their answers.",
+        "*Reads*: the values, which features are absent, or both. Memory grows with the features seen unless",
+        "`max_features` bounds it. All methods accept labels of any hashable type and explain their predictions.",
         "",
+        "::::{div} varifold-methods",
         "| name | class | what it is | reads | labels | cost of an instance |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     classes = {name: models[name] for name in sorted(models.class_names().values())}
     lines += [_method(name, cls) for name, cls in classes.items()]
+    lines += ["::::"]
     return "\n".join(lines) + "\n"
 
 
@@ -138,6 +142,30 @@ def _method(name: str, cls: type[Any]) -> str:
     link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
     said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
     return f"| `{name}` | {link} | {_plain(said)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+
+
+def results(path: Path) -> dict[str, str]:
+    """Split the results by paper: one page each, and an index with what concerns all of them."""
+    sections: list[list[str]] = [[]]
+    fenced = False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            sections.append([])
+        sections[-1].append(line)
+    papers: dict[str, list[list[str]]] = {}
+    common: list[list[str]] = []
+    for section in sections:
+        paper, comma, _ = section[0].removeprefix("## ").partition(", Table") if section else ("", "", "")
+        (papers.setdefault(paper, []) if comma else common).append(section)
+    names = {paper: re.sub(r"[^a-z0-9]+", "-", paper.lower()).strip("-") for paper in papers}
+    pages = {
+        names[paper]: "\n".join([f"# {paper}", "", *(line for part in parts for line in part)]) + "\n"
+        for paper, parts in papers.items()
+    }
+    tree = ["", "```{toctree}", ":maxdepth: 2", "", *(names[paper] for paper in papers), "```", ""]
+    pages["index"] = "\n".join([*(common[0] if common else []), *tree, *(line for part in common[1:] for line in part)])
+    return pages
 
 
 LIBRARY = """```bibtex

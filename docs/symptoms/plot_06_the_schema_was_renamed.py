@@ -43,3 +43,7 @@ ax.axvline(1000, color="0.8", zorder=0)
 ax.set(xlabel="instance", ylabel="errors since instance 900")
 ax.legend(frameon=False)
 plt.show()
+
+# %%
+# **Conclusion.** The curves part at instance 1,000: without ``rename()`` the learner makes more errors until the new
+# names are learned.

@@ -42,3 +42,7 @@ for name, result in results.items():
 ax.set(xlabel="reading", ylabel="mean absolute error in each window of 50", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
+
+# %%
+# **Conclusion.** ``AutoRegressor`` has the lowest error from the first window on, with and without outages (grey);
+# the scaled linear regression needs some 800 readings to come near it.

@@ -31,10 +31,11 @@ ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# One prediction, explained:
+# The last right prediction, explained:
 
-x = made.rows()[-1]
-print("prediction:", model.predict_one(x), "truth:", made.labels[-1])
+right = [i for i, x in enumerate(made.rows()) if model.predict_one(x) == made.labels[i]]
+x = made.rows()[right[-1]]
+print("prediction:", model.predict_one(x), "truth:", made.labels[right[-1]])
 parts = model.explain_one(x)
 most = sorted(parts.items(), key=lambda item: -abs(item[1]))[:8]
 
@@ -43,3 +44,8 @@ ax.barh([str(name) for name, _ in most][::-1], [part for _, part in most][::-1])
 ax.axvline(0, color="0.3", linewidth=0.8)
 ax.set(xlabel=f"evidence for {model.predict_one(x)!r} (right) or against it (left)")
 plt.show()
+
+# %%
+# **Conclusion.** A few experts hold most of the weight, and which ones changes with the stream: that is why ``auto``
+# keeps all of them. The bars add up to the score of one prediction, so each can be checked against what an engineer
+# knows about the sensor.

@@ -56,3 +56,7 @@ for event in monitor.events:
     ax.axvline(event.step, color="tab:orange", linewidth=1)
 ax.set(xlabel="instance")
 plt.show()
+
+# %%
+# **Conclusion.** The orange lines stand where a column falls silent, returns or takes over from another: a stream can
+# be watched without anyone announcing a change.

@@ -93,6 +93,7 @@ def define(
         "repeats": repeats,
         "shuffle": (entry is not None and not entry.order) if shuffle is None else shuffle,
         **({"task": "regression"} if numeric else {}),
+        **({"named": True} if name else {}),
     }
 
 
@@ -162,7 +163,7 @@ def study_table(name: str, raw: dict[str, Any]) -> Table:
     order = "" if shuffle else ", rows in their order"
     return Table(
         name=name or raw["name"],
-        title=_title(raw["data"], raw["scenario"]),
+        title=(f"{raw['name']}: " if raw.get("named") else "") + _title(raw["data"], raw["scenario"]),
         paper="",
         caption=f"{learners} learner{'s' if learners > 1 else ''} on {streams}{order}",
         repeats=repeats,

@@ -27,7 +27,7 @@ from varifold.cli.numbers import positive
 from varifold.cli.output import plural, shorten
 from varifold.cli.output import table as text_table
 from varifold.cli.targets import check_picture, check_target
-from varifold.errors import ParameterError, UnknownNameError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 
 STORE = "varifold-bench.sqlite"
 _EVERY = 10.0
@@ -95,12 +95,18 @@ def _figures(args: argparse.Namespace) -> int:
     from varifold.report.papers import figures
 
     Path(args.out).mkdir(parents=True, exist_ok=True)
+    missing = 0
     for figure in figures(args.paper):
         path = str(Path(args.out) / f"{args.paper}-{figure.number}.{args.format}")
         check_picture(path)
-        figure.draw(path, args.repeats)
-        print(f"{path}: {figure.title}")
-    return 0
+        try:
+            figure.draw(path, args.repeats)
+        except DataError as error:  # a data set is not at hand; the other figures may need others
+            missing += 1
+            print(f"varifold: {figure.title}: not drawn, {error}", file=sys.stderr)
+        else:
+            print(f"{path}: {figure.title}")
+    return 1 if missing else 0
 
 
 def _add_own_data(parser: argparse.ArgumentParser) -> None:
@@ -191,9 +197,9 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
 
 
 def _show(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
-    """Print the tables if no file was requested, and draw the picture."""
+    """Print the tables of one's own data, and others if no file was requested; draw the picture."""
     filled = _filled(store, wanted, args)
-    if not (args.html or args.markdown or args.latex):
+    if args.data or not (args.html or args.markdown or args.latex):
         from varifold.report.markdown import plain, plain_summary
 
         print(plain_summary(filled) if len(filled) > _PRINTED else "\n\n".join(plain(one) for one in filled))

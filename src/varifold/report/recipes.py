@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from varifold.bench.compare import Filled, won
@@ -19,7 +20,7 @@ def recipes(filled: Filled) -> list[str]:
     table = filled.table
     most = filled.repeats()[1] or table.repeats
     if table.own:
-        return [_study(table, most)]
+        return _study(table, most)
     lines = [
         f"varifold bench run {table.parameters or table.name} --repeats {most}",
         f"varifold bench report {table.name}",
@@ -29,10 +30,11 @@ def recipes(filled: Filled) -> list[str]:
     return lines
 
 
-def _study(table: Table, repeats: int) -> str:
+def _study(table: Table, repeats: int) -> list[str]:
+    """Return the command of a study; it names files without their folders, which are nobody else's."""
     setting, load = table.settings[0], table.data[0].load
     files = files_of(load)
-    words = ["--data", *(files.paths if files is not None else [load])]
+    words = ["--data", *([Path(path).name for path in files.paths] if files is not None else [load])]
     if files is not None:
         words += ["--target", files.target] if files.target else []
         words += [word for name, value in files.reading.items() for word in _reading(name, value)]
@@ -40,8 +42,9 @@ def _study(table: Table, repeats: int) -> str:
     elif not setting.shuffle:
         words.append("--no-shuffle")
     models = ",".join(m.default[0] for m in table.methods)
-    words += ["--models", models, "--scenario", setting.scenario, "--repeats", str(repeats)]
-    return shlex.join(["varifold", "bench", "run", *words])
+    words += ["--models", models, "--scenario", setting.scenario, "--repeats", str(repeats), "--name", table.name]
+    where = [] if files is None else [f"# in the folder of {Path(files.paths[0]).name}"]
+    return [*where, shlex.join(["varifold", "bench", "run", *words])]
 
 
 def _reading(name: str, value: Any) -> list[str]:
