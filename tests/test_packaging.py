@@ -45,7 +45,7 @@ def test_requirements_are_those_of_the_extras_asked_for() -> None:
 
 def test_the_citation_names_what_it_must() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    for key in ("cff-version: 1.2.0", "title:", "message:", "authors:\n  - name: the varifold developers"):
+    for key in ("cff-version: 1.2.0", "title:", "message:", "authors:\n  - name: The varifold developers"):
         assert key in text
     assert f"license: {PROJECT['license']}" in text
 
