@@ -118,7 +118,7 @@ def methods() -> str:
         "",
         "- *Microseconds count.* `arow` costs two per instance and is a strong linear learner; `auto:budget=fast` lies",
         "  between the two.",
-        "- *Every document has different words.* `nb3`, `orf3v` and `arow` read the words that are there and nothing else.",
+        "- *Every document has different words.* `nb3`, `orf3v` and `arow` read only the words that are there.",
         "- *Features replace one another at a known time.* `cwfe` and `fesl` learn the map from old to new features.",
         "- *What is missing is informative.* `ovfiv` adds a learner of absence to any other; `auto` has one built in.",
         "- *You compare with a paper.* `Method.as_in_paper()` is the method as printed, with nothing added.",

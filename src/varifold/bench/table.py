@@ -198,6 +198,11 @@ class Table:
     reasons: tuple[Remark, ...] = ()
     """Why ours differ from printed cells."""
 
+    @property
+    def of_a_paper(self) -> bool:
+        """Return whether a paper prints numbers, parameters or learners for it; a table of one's own has none."""
+        return not self.own and bool(self.published or self.parameters or "paper" in self.shown)
+
     def columns(self, setting: Setting, method: Method) -> tuple[str, ...]:
         """Return our columns next to a method's printed numbers in a setting."""
         if self.own:

@@ -53,7 +53,7 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     """Write every table of the list."""
     style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
     by_name = {f.table.name: f for f in filled}
-    papers = [f for f in filled if not f.table.own and f.table.published]
+    papers = [f for f in filled if f.table.of_a_paper]
     title = escape(heading(filled))
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>varifold: {title}</title>'
