@@ -39,6 +39,8 @@ class Server:
         self.options = options
         self.errors = ""
         self._limit = limit_file_size
+        self.environment: dict[str, str] = {}
+        """Variables in addition to those of the tests."""
         self._log = folder.with_name(folder.name + ".log")
         self.process: subprocess.Popen[bytes]
         self.url = ""
@@ -49,7 +51,9 @@ class Server:
             command = ["bash", "-c", f'ulimit -f {self._limit}; trap "" XFSZ; exec "$@"', "-", *command]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, "--dir", str(self.folder), "--port", "0", *self.options], stderr=log, env=os.environ
+                [*command, "--dir", str(self.folder), "--port", "0", *self.options],
+                stderr=log,
+                env=os.environ | self.environment,
             )
         line = self.wait_for_line("listening on ")
         self.url = re.findall(r"https?://[0-9.:]+", line)[0]

@@ -28,6 +28,9 @@ __all__ = [
     "to_bytes",
 ]
 
+_MOST_IN_MEMORY = 10_000
+"""Most learners by key in memory, as far as the budget of memory allows; loading one takes up to 5 ms."""
+
 Instance = Mapping[str, Any]
 """Features by name."""
 
@@ -41,7 +44,11 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
         if name not in accepted:
             raise RejectedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
     learner = models[method](**params)
-    return learner if key is None else per_key.by_key(learner, key)
+    if key is None:
+        return learner
+    keyed = per_key.by_key(learner, key)
+    keyed.most = _MOST_IN_MEMORY
+    return keyed
 
 
 def from_bytes(data: bytes) -> Any:

@@ -158,7 +158,7 @@ function age(time) {
   return seconds < 5400 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;
 }
 
-const delay = (ms) => (ms === null ? "–" : ms < 90000 ? `${short(ms / 1000)} s` : `${short(ms / 60000)} min`);
+const delay = (ms) => (ms === null ? "–" : ms < 1000 ? `${Math.round(ms)} ms` : ms < 90000 ? `${short(ms / 1000)} s` : `${short(ms / 60000)} min`);
 const score = (value) => (value === null ? "–" : percent(value));
 
 function chooseDevice(key) {
