@@ -1,6 +1,6 @@
 """Do intervals and sets of labels hold the truth as often as was asked for, inside outages and after drift too?
 
-    python -m benchmarks.intervals [--task regression|labels|both] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
+    python -m benchmarks.intervals [--task regression|labels|both|cases] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
 
 Predict, then learn, over the streams of `benchmarks.regressors` (regression) and six data sets of VARIFOLD_DATA
 (labels), each as it is and under five scenarios. One line per stream and scenario: coverage; the smallest and largest
@@ -13,7 +13,8 @@ over those of a running quantile of the absolute residuals, as river's conformal
 predictions; below 1 is better. Means over the seeds, extremes over them. A mark says what leaves these bounds, for a
 coverage of .9: C coverage outside .88 to .92; W any window, O the outage, D the rows after a drift outside .85 to .95;
 I more than 1 % infinite; S a score above the running quantile's. `AutoRegressor` and `AutoClassifier(budget="fast")`
-answer unless --model names another learner.
+answer unless --model names another learner. `--task cases` prints three hard cases: Mondays of a machine that is idle
+at weekends, the second outage of a decisive sensor, and targets that come late.
 """
 
 from __future__ import annotations
@@ -120,6 +121,61 @@ def labels(model: str, data: str, scenario: str, seed: int, rows: int, coverage:
     }
 
 
+# ---------------------------------------------------------------- hard cases
+
+
+def weekly(seed: int, weeks: int = 6) -> tuple[list[Any], NDArray[np.int64]]:
+    """Generate a machine that is idle at weekends, a row every ten minutes; return the rows and their weekdays."""
+    rng = np.random.default_rng(seed)
+    rows, state = [], 0.0
+    days = np.arange(weeks * 7 * 144) // 144 % 7
+    for t, day in enumerate(days):
+        clock = 2.0 * np.pi * (t % 144) / 144
+        state = 0.98 * state + 0.2 * rng.normal()
+        load = 0.0 if day >= 5 else 1.0 + np.sin(clock) + 0.5 * state
+        x = {"load": load + 0.02 * rng.normal(), "temp": 20.0 + 5.0 * np.sin(clock) + rng.normal()}
+        x["speed"] = 3.0 * load + 0.3 * rng.normal()
+        rows.append((x, 5.0 + 0.05 * rng.normal() if day >= 5 else 50.0 + 20.0 * load + 3.0 * rng.normal()))
+    return rows, days
+
+
+def decisive(seed: int, spread: float = 0.1) -> tuple[list[Any], NDArray[np.int64]]:
+    """Generate two outages of the sensor that decides the target; return the rows and the number of the outage."""
+    rng = np.random.default_rng(seed)
+    outages = np.zeros(4000, dtype=np.int64)
+    outages[1000:1500], outages[2500:3000] = 1, 2
+    rows = []
+    for outage in outages:
+        v = rng.normal(size=4)
+        x = {f"s{j}": float(v[j]) for j in range(4) if j or not outage}
+        rows.append((x, float(10.0 * v[0] + v[1] + spread * rng.normal())))
+    return rows, outages
+
+
+def covered_rows(model: str, rows: list[Any], coverage: float, late: int = 0) -> Bools:
+    """Return which targets are covered, if each is learned `late` rows after its prediction."""
+    y = np.array([target for _, target in rows])
+    block = varifold.to_block([x for x, _ in rows], y.tolist(), numeric=True)
+    order = [[i + 1] + ([late - i - 1] if i >= late else []) for i in range(len(y))]
+    schedule = np.array([step for steps in order for step in steps], dtype=np.int64)
+    _, bounds = parse_model(model).having(coverages=(coverage,))().run_intervals(block, schedule)
+    return (bounds[:, 0, 0] <= y) & (y <= bounds[:, 0, 1])
+
+
+def print_cases(model: str, seeds: list[int], coverage: float) -> None:
+    """Print coverages on Mondays after idle weekends, in a second outage, and with late targets."""
+    for seed in seeds:
+        rows, days = weekly(seed)
+        covered = covered_rows(model, rows, coverage)[7 * 144 :]
+        print(f"seed {seed}: by weekday", *(f"{covered[days[7 * 144 :] == day].mean():.3f}" for day in range(7)))
+        rows, outages = decisive(seed)
+        covered = covered_rows(model, rows, coverage)
+        print(f"  outage first {covered[outages == 1].mean():.3f}, second {covered[outages == 2].mean():.3f}")
+        made = number_rows("plant", "none", seed, 2000)
+        lates = {late: covered_rows(model, made, coverage, late).mean() for late in (0, 3, 20)}
+        print("  late " + ", ".join(f"{late} rows {rate:.3f}" for late, rate in lates.items()), flush=True)
+
+
 # ---------------------------------------------------------------- the table
 
 
@@ -170,13 +226,15 @@ def table(task: str, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", choices=("regression", "labels", "both"), default="both")
+    parser.add_argument("--task", choices=("regression", "labels", "both", "cases"), default="both")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--coverage", type=float, default=0.9)
     parser.add_argument("--data", default="", help="streams, separated by commas; all of the task when not given")
     parser.add_argument("--model", default="", help="a learner by name, as in varifold run")
     args = parser.parse_args()
+    if args.task == "cases":
+        return print_cases(args.model or "autoregressor", args.seeds, args.coverage)
     for task in ("regression", "labels") if args.task == "both" else (args.task,):
         table(task, args)
 

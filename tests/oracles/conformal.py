@@ -71,7 +71,7 @@ class Evidence:
     def error(self, expected: float, size: float) -> float:
         if not self.numbers:
             return size - expected
-        return float(np.clip(math.log((size / math.exp(expected) + 0.3) / 1.3), -2, 2))
+        return float(np.clip(math.log((size / math.exp(expected) + 0.3) / 1.3), -4, 4))
 
     def start(self, size: float) -> None:
         self.started, self.before = True, len(self.instances)
@@ -99,15 +99,18 @@ class Evidence:
         self.base += self.centre() - before
 
     def follow(self, error: float) -> float:
-        """Update presence weights by a persistent large error if presence is unusual; return the rate of the base."""
-        if not self.numbers or (abs(error) < 2 and self.slow * math.copysign(1, error) <= 0.4):
+        """Update presence and level by a persistent large error as far as they are unusual; return the base's rate."""
+        if not self.numbers or (abs(error) < 4 and self.slow * math.copysign(1, error) <= 0.4):
             return 0.002
         far, spread = self.amount_variance * self.amount**2, 0.01
         for name, v in self.x.items():
             mean = (name in self.present) - v
             far += self.names[name][1] * v**2
             spread += self.names[name][1] * mean * (1 - mean)
+        far += self.level_variance * self.level**2
+        spread += self.level_variance
         change = 0.04 * error / (far + spread)
+        self.level_weight += change * self.level_variance * self.level
         for name, v in self.x.items():
             weight, variance = self.names[name]
             self.names[name] = (weight + change * variance * v, variance)

@@ -6,9 +6,10 @@ the mean of the targets, and how the last errors compared with what was expected
 parts help depends on the stream: eight combinations are mixed by exponential weights. With `is_scale` the logarithm of
 the size is learned, for intervals whose width is a multiple of it; otherwise the mean of a score in [0, 1].
 
-Presence learns slowly from single errors. While the last sizes are far from what is expected, base and presence follow
-faster, presence the more, the more unusual the features present are: an outage that makes errors a hundred times as
-large is remembered until the next one.
+Presence and level learn slowly from single errors. While the last sizes are far from what is expected, base, presence
+and level follow faster, presence and level the more, the more unusual the features present and the prediction are: an
+outage that makes errors a hundred times as large is remembered until the next one, and so is a machine that is idle at
+weekends.
 
 O(min(known, 256)) per instance learned, O(present) per instance predicted.
 """
@@ -43,10 +44,10 @@ cdef double SHARE = 0.001
 cdef double NOISE = 100.0          # of the errors, in AROW's r
 cdef double BASE_RATE = 0.002      # at least, once there were many errors
 cdef double JUMP_RATE = 0.02       # of the base, while sizes are far from what is expected
-cdef double JUMP_PRESENCE = 0.04   # of presence then
+cdef double JUMP_PRESENCE = 0.04   # of presence and level then
 cdef double FAR = 0.4              # mean error of the last expected log sizes that is far
 cdef double SOFTENING = 0.3        # damps sizes near 0: log((size + .3 scale) / 1.3 scale)
-cdef double LARGEST = 2.0          # error of an expected log size, at most
+cdef double LARGEST = 4.0          # error of an expected log size, at most
 cdef double LARGE_RATIO = 5.0      # of a size to the one expected
 cdef double TAIL = 2.0
 cdef double SLOW_RATE = 0.05
@@ -221,24 +222,29 @@ cdef class Evidence:
                 self.variance[i] -= gain * gain / total
 
     cdef double follow_jump(self, double error) noexcept nogil:
-        """Let the weights of presence follow while sizes are far from the expected ones; return the rate of the base.
+        """Let presence and level follow while sizes are far from the expected ones; return the rate of the base.
 
-        Which of the two is to follow? Presence, as far as the features present are unusual: the square of their
-        distance from the mean over itself and the variance. So the base does not learn what an outage does.
+        Which of them is to follow? Presence and level, as far as the features present and the prediction are unusual:
+        the square of their distance from the mean over itself and the variance. The level is in deviations of the
+        target from its mean, so that its variance is 1. So the base does not learn what an outage does.
         """
         cdef Py_ssize_t i
-        cdef double mean, unusual, seen = max(1.0, self.numbers[SEEN])
+        cdef double* numbers = self.numbers
+        cdef double mean, unusual, seen = max(1.0, numbers[SEEN])
         cdef double far = self.variance[0] * self.x[0] * self.x[0], spread = 0.01
-        if not self.is_scale or (fabs(error) < LARGEST and self.numbers[RECENT_SLOW] * error <= FAR * fabs(error)):
+        if not self.is_scale or (fabs(error) < LARGEST and numbers[RECENT_SLOW] * error <= FAR * fabs(error)):
             return BASE_RATE
         for i in range(1, self.top):
             mean = self.count[i] / seen
             far += self.variance[i] * self.x[i] * self.x[i]
             spread += self.variance[i] * mean * (1.0 - mean)
+        far += numbers[LEVEL_VARIANCE] * self.level * self.level
+        spread += numbers[LEVEL_VARIANCE]
         unusual = far / (far + spread)
         for i in range(self.top):
             if self.x[i] != 0.0:
                 self.weight[i] += JUMP_PRESENCE * error * self.variance[i] * self.x[i] / (far + spread)
+        numbers[LEVEL_WEIGHT] += JUMP_PRESENCE * error * numbers[LEVEL_VARIANCE] * self.level / (far + spread)
         return JUMP_RATE * (1.0 - unusual)
 
     cdef void learn_level(self, double error) noexcept nogil:
