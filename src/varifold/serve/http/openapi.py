@@ -70,13 +70,14 @@ _TEXTS = {
 }
 _ERRORS = {
     400: "not JSON",
-    401: "no token",
+    401: "no token, or an unknown one",
     403: "the token does not allow it",
     404: "unknown",
     413: "body too large",
     422: "a value is rejected; nothing changed",
     429: "too many changes wait for the disk; see Retry-After",
     503: "the server accepts no changes",
+    507: "the change needs more memory than the budget allows; nothing changed",
 }
 # path, method, summary, body, response, status, further errors
 _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
