@@ -342,6 +342,8 @@ def stub(path: Path) -> str:
     }
     lines: list[str] = []
     for one in tree:
+        if isinstance(one, Nodes.CClassDefNode) and one.body is None:
+            continue  # a forward declaration
         if isinstance(one, Nodes.CClassDefNode) and not one.class_name.startswith("_"):
             lines += class_lines(one, declared, outside)
         elif isinstance(one, Nodes.DefNode) and not one.name.startswith("_"):

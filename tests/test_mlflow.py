@@ -41,7 +41,7 @@ def test_a_logged_learner_answers_as_pyfunc_and_continues_when_loaded() -> None:
     answering = mlflow.pyfunc.load_model(info.model_uri)
     assert answering.metadata.metadata == {"plant": "north"}
     assert answering.predict(FRAME).tolist() == ["ok", "fault"]
-    config = {"answers": "probabilities"}
+    config = {"output": "probabilities"}
     shares = mlflow.pyfunc.load_model(info.model_uri, model_config=config).predict(FRAME)
     assert shares.equals(model.predict_proba_many(FRAME))
     assert answering.get_raw_model().steps == 100
@@ -52,7 +52,7 @@ def test_one_learner_per_key_is_saved_too(tmp_path: Path) -> None:
     model = varifold.PerKey("arow", key="device")
     for step in range(20):
         model.learn_one({"device": "ab"[step % 2], "load": step % 3}, step % 2)
-    varifold.mlflow.save_model(model, tmp_path / "m", answers="probabilities", pip_requirements=["varifold"])
+    varifold.mlflow.save_model(model, tmp_path / "m", output="probabilities", pip_requirements=["varifold"])
     assert (tmp_path / "m" / "requirements.txt").read_text().split()[-1] == "varifold"
     assert varifold.mlflow.load_model(str(tmp_path / "m")).to_bytes() == model.to_bytes()
 
@@ -61,8 +61,8 @@ def test_one_learner_per_key_is_saved_too(tmp_path: Path) -> None:
 def test_what_cannot_be_saved_or_loaded_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"Got a dict.*mlflow\.sklearn"):
         varifold.mlflow.save_model({}, tmp_path / "m")
-    with pytest.raises(ParameterError, match="'answers' parameter must be one of labels, probabilities"):
-        varifold.mlflow.save_model(learner(), tmp_path / "m", answers="both")
+    with pytest.raises(ParameterError, match="'output' parameter must be one of labels, probabilities"):
+        varifold.mlflow.save_model(learner(), tmp_path / "m", output="both")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelFileError, match=r"no data/model\.varifold"):
         varifold.mlflow.load_model(str(tmp_path / "empty"))

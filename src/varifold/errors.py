@@ -72,7 +72,7 @@ def missing_extra(what: str, extra: str) -> MissingExtraError:
 
 
 class VarifoldWarning(UserWarning):
-    """The library switched to a cheaper method or ignored part of the input."""
+    """Warning that the library switched to a cheaper method or ignored part of the input."""
 
 
 class BusyLearnerError(VarifoldError, RuntimeError):

@@ -25,14 +25,14 @@ __all__ = ["FLAVOR_NAME", "load_model", "log_model", "save_model"]
 
 FLAVOR_NAME = "varifold"
 _FILE = "model.varifold"
-_ANSWERS = ("labels", "probabilities")
+_OUTPUTS = ("labels", "probabilities")
 
 
 def save_model(
     learner: Any,
     path: str | os.PathLike[str],
     *,
-    answers: str = "labels",
+    output: str = "labels",
     pip_requirements: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
     mlflow_model: Any = None,
@@ -45,9 +45,9 @@ def save_model(
         A learner of this library, or a `PerKey`.
     path
         The folder, which must be empty or not exist.
-    answers
+    output
         Output of pyfunc's `predict`: ``"labels"`` or ``"probabilities"`` (one column per label). Can be overridden on
-        loading: ``mlflow.pyfunc.load_model(uri, model_config={"answers": "probabilities"})``.
+        loading: ``mlflow.pyfunc.load_model(uri, model_config={"output": "probabilities"})``.
     pip_requirements
         Packages that MLflow installs before it serves the model; this version of varifold by default.
     metadata
@@ -57,7 +57,7 @@ def save_model(
 
     """
     pyfunc, model_class = _mlflow()
-    _checked_answers(answers)
+    _checked_output(output)
     if not callable(getattr(learner, "to_bytes", None)):
         raise ParameterError(
             f"save_model and log_model take a learner of varifold. Got a {type(learner).__name__} instead; "
@@ -74,7 +74,7 @@ def save_model(
             data_path=str(data),
             mlflow_model=description,
             pip_requirements=[f"varifold=={__version__}"] if pip_requirements is None else list(pip_requirements),
-            model_config={"answers": answers},
+            model_config={"output": output},
             metadata=None if metadata is None else dict(metadata),
         )
 
@@ -100,19 +100,19 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> Any:
     """Load a model for ``mlflow.pyfunc.load_model``."""
-    return _Answering(_load(Path(path)), (model_config or {}).get("answers", "labels"))
+    return _PyfuncModel(_load(Path(path)), (model_config or {}).get("output", "labels"))
 
 
-class _Answering:
+class _PyfuncModel:
     """Adapter of a learner to pyfunc: predicts frames with any columns."""
 
-    def __init__(self, learner: Any, answers: str) -> None:
+    def __init__(self, learner: Any, output: str) -> None:
         self.learner = learner
-        self.answers = _checked_answers(answers)
+        self.output = _checked_output(output)
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
         """Predict labels or probabilities; nothing is learned."""
-        if self.answers == "labels":
+        if self.output == "labels":
             return self.learner.predict_many(model_input)
         return self.learner.predict_proba_many(model_input)
 
@@ -127,10 +127,10 @@ def _load(file: Path) -> Any:
     return load(file)
 
 
-def _checked_answers(answers: str) -> str:
-    if answers not in _ANSWERS:
-        raise ParameterError(f"The 'answers' parameter must be one of {', '.join(_ANSWERS)}. Got {answers!r} instead.")
-    return answers
+def _checked_output(output: str) -> str:
+    if output not in _OUTPUTS:
+        raise ParameterError(f"The 'output' parameter must be one of {', '.join(_OUTPUTS)}. Got {output!r} instead.")
+    return output
 
 
 def _mlflow() -> tuple[Any, Any]:

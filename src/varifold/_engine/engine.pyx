@@ -1,4 +1,4 @@
-"""The engine of every learner: learn, predict, and run over a block.
+"""Engine of every learner: learn, predict, and run over a block.
 
 An `Engine` holds the parts of one learner (docs/engine.md draws them) and joins them in one place, `process`: predict
 the gathered instance, admit its new features, learn it. Dicts and blocks differ only in how an instance is gathered and

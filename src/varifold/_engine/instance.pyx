@@ -30,7 +30,7 @@ cdef double UNSCALED = 1e50  # bound on inputs that no scaler bounds, so that pr
 
 
 cdef class Instance:
-    """The instance at hand and the scratch arrays for it; holds the space, the scaler and the vocabulary binding."""
+    """Instance at hand and the scratch arrays for it; holds the space, the scaler and the vocabulary binding."""
 
     def __cinit__(self, Space space not None, Scaler scaler not None, bint intercept, bint wants_columns):
         self.space = space

@@ -37,7 +37,7 @@ Dump = tuple[list[Name | None], list[Any], Arrays]
 
 
 class Union:
-    """The features and labels of several engines, each once.
+    """Features and labels of several engines, each once.
 
     `slots` and `classes` map the slots and classes of each engine to those of the union; -1 is a free slot.
     """

@@ -1,4 +1,4 @@
-"""The robust kind of scaling: outliers are clipped at a running quantile, constants are presence, new units start over.
+"""Robust kind of scaling: outliers are clipped at a running quantile, constants are presence, new units start over.
 
 Around the centre c of a feature (its running median, or its commonest value where that makes up half of the values) the
 90 % quantile q of |x - c| is tracked by stochastic approximation, values equal to c left out. A value outside
@@ -29,20 +29,7 @@ cdef enum:
     LATE_RUN = 16              # the same later
     EARLY = 50
 
-cdef extern from *:
-    """
-    #define VARIFOLD_LEVEL 0.9
-    #define VARIFOLD_BOUND 3.0
-    #define VARIFOLD_SLOWEST_STEP 0.03
-    #define VARIFOLD_SLOWEST_RISE 1.0273678027634894
-    #define VARIFOLD_SLOWEST_FALL 0.997004495503373
-    #define VARIFOLD_NORMAL_QUANTILE 1.645
-    #define VARIFOLD_NARROW 20.0
-    #define VARIFOLD_CONSTANT 0.7
-    #define VARIFOLD_LARGEST_SQUARE 1e300
-    #define VARIFOLD_SMALLEST_SPREAD 1e-300
-    #define VARIFOLD_BEYOND 1e300
-    """
+cdef extern from "varifold/_engine/constants.h":
     const double LEVEL "VARIFOLD_LEVEL"                        # of the quantile q
     const double BOUND "VARIFOLD_BOUND"                        # of |x - c|, in units of q
     const double SLOWEST_STEP "VARIFOLD_SLOWEST_STEP"          # of log q, and what it makes of q: exp(0.03 x 0.9)

@@ -1,4 +1,4 @@
-"""The online scaler: each value updates its feature's statistics before it is scaled by them."""
+"""Online scaler: each value updates its feature's statistics before it is scaled by them."""
 
 import numpy as np
 

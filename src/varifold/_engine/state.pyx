@@ -126,7 +126,7 @@ def per_slot_and_problem(*, width=None, double first=0.0, low=None, high=None):
 
 
 cdef class State:
-    """The arrays of one model."""
+    """Arrays of one model."""
 
     def __cinit__(self):
         self.names = []

@@ -5,46 +5,7 @@ from libc.string cimport memcpy, memset
 
 cdef size_t JUMP = 1 << 20    # bytes from which resize_zeroed() may allocate a new block
 
-cdef extern from *:
-    """
-    #include <stdlib.h>
-    #include <string.h>
-    #if defined(__linux__)
-    #include <malloc.h>
-    #include <sys/mman.h>
-    #endif
-
-    static size_t varifold_block_size(void *block)
-    {
-    #if defined(__linux__)
-        return malloc_usable_size(block);
-    #else
-        return 0;   /* unknown: a block that grows is counted again */
-    #endif
-    }
-
-    static void *varifold_aligned(size_t bytes)
-    {
-    #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        const size_t line = 64, page = (size_t) 1 << 21;
-        void *block = NULL;
-        if (posix_memalign(&block, bytes < 2 * page ? line : page, bytes ? bytes : 1))
-            return NULL;
-        if (bytes >= 2 * page) {
-            /* Discarded pages read as zeros, and take no memory before they are written to. */
-            const size_t whole = bytes / page * page;
-            madvise(block, bytes, MADV_HUGEPAGE);
-            if (madvise(block, whole, MADV_DONTNEED) == 0) {
-                memset((char *) block + whole, 0, bytes - whole);
-                return block;
-            }
-        }
-        return memset(block, 0, bytes);
-    #else
-        return calloc(1, bytes ? bytes : 1);
-    #endif
-    }
-    """
+cdef extern from "varifold/_numeric/aligned.h":
     void* varifold_aligned(size_t bytes) noexcept nogil
     size_t varifold_block_size(void* block) noexcept nogil
 
@@ -54,7 +15,7 @@ cdef long long allowed = -1     # bytes that may still be requested; -1: any num
 cdef bint denied = False        # whether a request exceeded the allowance
 
 
-cdef bint refused(size_t bytes) noexcept nogil:
+cdef bint fails_now(size_t bytes) noexcept nogil:
     """Count a request; return whether it exceeds the allowance, or is the one that a test makes fail."""
     global requests, allowed, denied
     if allowed >= 0:
@@ -70,7 +31,7 @@ cdef bint refused(size_t bytes) noexcept nogil:
 
 cdef void* allocate(size_t bytes) noexcept nogil:
     """Return zeroed memory, or NULL. Release it with free()."""
-    if refused(bytes):
+    if fails_now(bytes):
         return NULL
     return calloc(1, bytes if bytes else 1)
 
@@ -80,7 +41,7 @@ cdef void* allocate_aligned(size_t bytes) noexcept nogil:
 
     On Linux it is aligned to a cache line, and a block of 4 MB or more uses huge pages if the system has them.
     """
-    if refused(bytes):
+    if fails_now(bytes):
         return NULL
     return varifold_aligned(bytes)
 
@@ -89,7 +50,7 @@ cdef int resize(void** block, size_t bytes) noexcept nogil:
     """Resize the block to this many bytes; return 0, or -1 and leave the block unchanged."""
     cdef void* p
     cdef size_t old_bytes = 0 if allowed < 0 or block[0] == NULL else varifold_block_size(block[0])
-    if refused(bytes - old_bytes if bytes > old_bytes else 0):
+    if fails_now(bytes - old_bytes if bytes > old_bytes else 0):
         return -1
     p = realloc(block[0], bytes if bytes else 1)
     if p == NULL:

@@ -1,4 +1,4 @@
-"""The default learners: mixtures of learners of all other families.
+"""Default learners: mixtures of learners of all other families.
 
 `AutoClassifier` and `AutoRegressor` (classifier.py, regressor.py; what they share in learner.py) hold one compiled
 mixture each. In the order of an instance's way:

@@ -33,7 +33,7 @@ cdef double LARGEST = 3.0      # bound of a statistic divided by its root mean s
 
 
 cdef class CategoriesModel(Model):
-    """The weight by class of each level and, in the slot of its column, of all levels of the column."""
+    """Weight by class of each level and, in the slot of its column, of all levels of the column."""
 
     def __cinit__(self, double smoothing):
         self.smoothing = smoothing

@@ -1,4 +1,4 @@
-"""The mixture of `AutoClassifier`: experts, calibrated, stacked, and mixed by their log loss.
+"""Mixture of `AutoClassifier`: experts, calibrated, stacked, and mixed by their log loss.
 
 For each instance
 

@@ -12,7 +12,7 @@ cdef double CONFIDENCE = 0.002     # delta of ADWIN
 
 
 cdef class ErrorWatch:
-    """The detector, and the latest rises of the error."""
+    """Detect rises of the error, and keep the latest ones."""
 
     def __cinit__(self):
         adwin_start(&self.errors, CONFIDENCE, 8, 5, 30)

@@ -1,4 +1,4 @@
-"""The experts of a mixture: their models, what each sees of an instance, and their exponential weights.
+"""Experts of a mixture: their models, what each sees of an instance, and their exponential weights.
 
 `ClassificationMixture` and `RegressionMixture` hold one. It makes the models of a table (see `experts.Expert`), which
 are the components of the mixture, and keeps the weights of the experts and, last, of the stacks that combine them.
@@ -23,7 +23,7 @@ SEES = ("everything", "columns", "bounded")    # the names of Sees
 
 
 cdef class ExpertSet:
-    """The models of these experts, with exponential weights of this rate.
+    """Models of these experts, with exponential weights of this rate.
 
     `share` is the part of all weight that is redistributed evenly after each instance (fixed share), `trust` the weight
     of a stack at the start, as a multiple of an expert's.

@@ -1,4 +1,4 @@
-"""The guard: until the mixture has proved better than the class frequencies, other labels need a clear lead.
+"""Guard: until the mixture has proved better than the class frequencies, other labels need a clear lead.
 
 Where no feature is informative, always predicting the most frequent label is best, and every other prediction costs. So
 the guard predicts another label only if its probability leads that of the most frequent one by `strength` times the

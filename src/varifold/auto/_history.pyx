@@ -1,4 +1,4 @@
-"""The weights of a mixture's experts over the stream, for reports."""
+"""Weights of a mixture's experts over the stream, for reports."""
 
 import numpy as np
 

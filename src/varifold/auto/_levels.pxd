@@ -1,4 +1,4 @@
-"""The level of the targets: an offset that follows jumps, and returns when the targets do.
+"""Level of the targets: an offset that follows jumps, and returns when the targets do.
 
 A broken sensor reports 9999 for an hour; a tariff changes for good. While it happens the two look alike: targets far
 from the predictions, on one side, and by about the same distance. Then the offset takes the jump: predictions follow at

@@ -1,4 +1,4 @@
-"""The mixture of `AutoRegressor`: experts, stacked, and mixed by their losses, that learn targets without outliers.
+"""Mixture of `AutoRegressor`: experts, stacked, and mixed by their losses, that learn targets without outliers.
 
 Everything is computed in deviations of the targets from their mean. For each instance
 

@@ -1,4 +1,4 @@
-"""The warm-up of `AutoRegressor`: its first instances, kept until it is known which of their targets are outliers.
+"""Warm-up of `AutoRegressor`: its first instances, kept until it is known which of their targets are outliers.
 
 A first target of 1e9 would set the scale of all that follows. So the first FIRST instances are kept. Among these a
 target is an outlier if its distance from the median is more than BEYOND times the third quartile of the distances,
@@ -32,7 +32,7 @@ cdef double within_bounds(Bounds b, double y) noexcept nogil:
 
 
 cdef class WarmUp:
-    """The instances, their targets, the targets learned instead, and their weights."""
+    """Instances, their targets, the targets learned instead, and their weights."""
 
     def __dealloc__(self):
         self.end()

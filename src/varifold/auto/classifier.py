@@ -18,7 +18,7 @@ from varifold.base.params import Constraint, OneOf, Real
 
 @declared
 class AutoClassifier(MixtureLearner, VaryingClassifier):
-    """The default classifier: learners of several kinds at once, each weighted by its track record.
+    """Default classifier: learners of several kinds at once, each weighted by its track record.
 
     It needs no tuning and works on any varying stream. Linear, additive and generative learners, trees, one that sees
     only which features are present, and one that remembers recent instances all learn the same stream. Their

@@ -1,4 +1,4 @@
-"""The experts of the default learners: one table for the classifier, one for the regressor."""
+"""Experts of the default learners: one table for the classifier, one for the regressor."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ _FAST_STARTS = {
     "class frequencies": (-0.2, 1.2),
     "categories": (0.0, 0.5),
 }
-"""The experts of ``budget="fast"``; their stack weights and variances differ because the others are missing."""
+"""Experts of ``budget="fast"``; their stack weights and variances differ because the others are missing."""
 
 _BEST_ONLY = ("neighbours, many", "additive, bold")
 

@@ -17,7 +17,7 @@ class MixtureLearner(VaryingLearner):
     _window: int
     """Largest number of instances in the window forest."""
     _names: list[str] | None = None
-    """The experts of this learner, if not all of the table."""
+    """Experts of this learner, if not all of the table."""
 
     def _table(self) -> tuple[Expert, ...]:
         """List the experts for these parameters."""

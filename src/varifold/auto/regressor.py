@@ -18,7 +18,7 @@ from varifold.base.regressor import VaryingRegressor
 
 @declared
 class AutoRegressor(MixtureLearner, VaryingRegressor):
-    """The default regressor: regressors of several kinds at once, each weighted by its track record.
+    """Default regressor: regressors of several kinds at once, each weighted by its track record.
 
     It needs no tuning and works on any varying stream. Linear and additive regressors, lines that follow a drifting
     target, one that sees only which features are present, one that remembers recent instances, a forest over them and a

@@ -30,7 +30,7 @@ class Costs:
 
     def describe(self) -> str:
         """Describe the two accepted forms."""
-        return "a mapping {label: cost > 0}, or a matrix {true label: {answer: cost}} of finite costs"
+        return "a mapping {label: cost > 0}, or a matrix {true label: {predicted label: cost}} of finite costs"
 
 
 def _are_labels(mapping: Mapping[Any, Any]) -> bool:
@@ -57,6 +57,6 @@ def check_one_rule(owner: str, given: Mapping[str, bool]) -> None:
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ParameterError(
-            f"{owner} got {' and '.join(repr(name) for name in names)}: each of them decides which label is answered; "
+            f"{owner} got {' and '.join(repr(name) for name in names)}: each of them decides which label is predicted; "
             "give one of them"
         )

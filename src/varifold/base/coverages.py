@@ -1,4 +1,4 @@
-"""The parameter `coverages`: how often intervals and label sets should contain the truth."""
+"""Parameter `coverages`: how often intervals and label sets should contain the truth."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from varifold.errors import ParameterError
 
 
 class Constraint(Protocol):
-    """The values that a parameter accepts."""
+    """Values that a parameter accepts."""
 
     def accepts(self, value: object) -> bool:
         """Return whether the value is allowed."""

@@ -56,10 +56,10 @@ class PythonRule(VaryingClassifier):
     ...     def learn(self, x, y, w):
     ...         self.weights.setdefault(y, {})
     ...         margins = self.scores(x)
-    ...         answer = max(margins, key=margins.get)
-    ...         if answer != y:
+    ...         predicted = max(margins, key=margins.get)
+    ...         if predicted != y:
     ...             for f, v in x.items():
-    ...                 for label, sign in ((y, 1.0), (answer, -1.0)):
+    ...                 for label, sign in ((y, 1.0), (predicted, -1.0)):
     ...                     weights = self.weights[label]
     ...                     weights[f] = weights.get(f, 0.0) + sign * w * self.rate * v
     >>> model = Perceptron(rate=0.5)

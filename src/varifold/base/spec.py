@@ -138,7 +138,7 @@ class ModelSpec:
 
     @property
     def cls(self) -> type[Any]:
-        """The class."""
+        """Class of the learner."""
         return _imported(self.name) if self.imports and self.name not in models else models[self.name]
 
     def __call__(self) -> Any:
@@ -229,8 +229,8 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
     if name not in models:
         known = ", ".join(name for name, cls in models.items() if issubclass(cls, river_base.Regressor))
         raise ParameterError(
-            f"the target is a number, and {spec.name} is a classifier; take a regressor ({known}), or --target-type "
-            "class if every number is a class of its own"
+            f"the target is a number, and {spec.name} is a classifier; use a regressor ({known}), or --target-type "
+            "class if every number is a class"
         )
     return parse_model(name + spec.text.removeprefix(spec.name), imports=spec.imports)
 

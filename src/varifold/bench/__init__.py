@@ -1,4 +1,4 @@
-"""The papers' tables, run again: specifications as data, a store of outcomes, statistics.
+"""Run the papers' tables again: specifications as data, a store of outcomes, statistics.
 
 It imports evaluation, data sets, streams, ensembles and `report` (and is imported by it); learners come by name.
 """

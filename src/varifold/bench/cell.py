@@ -1,4 +1,4 @@
-"""The smallest piece of work: one learner on one permutation and mask of one data set."""
+"""Cells, the smallest pieces of work: one learner on one permutation and mask of one data set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CURVE_POINTS = 60
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """What to run. Equal cells have equal outcomes in every table."""
+    """One run of one learner. Equal cells have equal outcomes in every table."""
 
     data: str
     """A registered data set, ``made:...`` for a generated one, ``file:...`` for a file."""
@@ -40,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a cell; everything but the times is the same in every run."""
+    """Outcome of a cell; everything but the times is the same in every run."""
 
     cer: float
     accuracy: float

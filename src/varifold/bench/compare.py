@@ -46,7 +46,7 @@ class Number:
 
     gap: str = ""
     text: str = ""
-    """The specification shown."""
+    """Specification shown."""
     tried: int = 1
     """Number of candidates of which the best is shown; more than one means tuned on the stream."""
     cells: tuple[Cell, ...] = ()
@@ -209,7 +209,7 @@ def _reason(slot: Slot, failures: dict[Cell, str], missing: Callable[[str], str]
 
 @dataclass(frozen=True)
 class Mark:
-    """The comparison of one of our numbers with the printed one."""
+    """Comparison of one of our numbers with the printed one."""
 
     sign: str
     """``+`` better, ``~`` equal within two standard errors, ``-`` worse."""

@@ -95,7 +95,7 @@ class NewSpace(river_base.Classifier):
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn one labelled instance; after the switch the mix learns first."""
         if len(self.classes) == 2 and y not in self.classes:
-            raise DataError(f"NewSpace is for two labels; {y!r} is a third beside {self.classes}")
+            raise DataError(f"NewSpace is for two labels; {y!r} is a third one after {self.classes}")
         if self._step >= self.switch and len(self.classes) == 2:
             sign = 1.0 if y == self.classes[1] else -1.0
             self._mix.learn([self._loss(sign * margin) for margin in self._margins(x)])

@@ -31,18 +31,18 @@ _SOURCES = (".py", ".pyx", ".pxd", ".toml")
 def code_version() -> str:
     """Return the checksum (12 digits) of every source that affects a number: learners, engine, streams, evaluation."""
     digest = hashlib.sha256()
-    for name, content in sorted(_walk(resources.files("varifold"), "")):
+    for name, content in sorted(_files_below(resources.files("varifold"), "")):
         digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:12]
 
 
-def _walk(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
+def _files_below(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
     found = []
     for item in folder.iterdir():
         name = f"{below}{item.name}"
         if item.is_dir():
             if name not in _ABOVE and item.name != "__pycache__" and below != "bench/":
-                found += _walk(item, f"{name}/")
+                found += _files_below(item, f"{name}/")
         elif name.endswith(_SOURCES) and (below != "bench/" or name in _BENCH):
             found.append((name, item.read_bytes()))
     return found

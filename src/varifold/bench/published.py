@@ -1,4 +1,4 @@
-"""The numbers printed in the papers, shipped with the package."""
+"""Numbers printed in the papers, shipped with the package."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Progress:
 
 @dataclass
 class RunSummary:
-    """What a run did."""
+    """Counts, failures and time of a run."""
 
     wanted: int = 0
     already: int = 0

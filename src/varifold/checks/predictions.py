@@ -164,7 +164,7 @@ def check_delayed_labels(learner: Any) -> None:
 
 
 def check_explanation(learner: Any) -> None:
-    """The contributions of the features to a label's score sum to that score."""
+    """Contributions of features to a label's score sum to that score."""
     model = learner.clone()
     assert model.explain_one({"a": 1.0}) == {}, "there is nothing to explain before any label"
     for t, (x, y) in enumerate(stream(90, labels=("a", "b", "c"))):

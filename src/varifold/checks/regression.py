@@ -131,7 +131,7 @@ def check_extreme_targets(learner: Any) -> None:
 
 
 def check_explanation(learner: Any) -> None:
-    """The contributions of the features sum to the prediction."""
+    """Contributions of the features sum to the prediction."""
     model = learner.clone()
     assert model.explain_one({"a": 1.0}) == {}, "there is nothing to explain before any target"
     for t, (x, y) in enumerate(stream_of(learner, 90)):

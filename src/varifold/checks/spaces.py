@@ -33,7 +33,7 @@ from varifold.checks.material import (
 
 
 def check_key_order(learner: Any) -> None:
-    """The order of the keys does not matter, to the last bit."""
+    """Keys may be in any order: the state is the same to the last bit."""
     pairs = stream_of(learner, 100)
     rng = random.Random(5)
     shuffled = [(dict(rng.sample(list(x.items()), len(x))), y) for x, y in pairs]

@@ -1,4 +1,4 @@
-"""The command line. A subcommand is a module with ``add_parser(subparsers)`` and ``run(args) -> int``.
+"""Command line. A subcommand is a module with ``add_parser(subparsers)`` and ``run(args) -> int``.
 
 The top layer: it may import everything, and nothing imports it. A command imports what it needs when it runs.
 """

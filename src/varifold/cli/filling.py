@@ -14,7 +14,7 @@ _FIXED = 0.05
 
 @dataclass(frozen=True)
 class Treated:
-    """The stream under one treatment: readings (NaN: left out), column names, and the number of filled-in values."""
+    """Stream under one treatment: readings (NaN: left out), column names, and the number of filled-in values."""
 
     name: str
     readings: Values

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     with open_writer(args.out, args.format) as write:
         for batch in stream.batches():
             features.look(batch)
-            write(list(_answers(learner, batch, args, rows)))
+            write(list(_records(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
@@ -105,7 +105,7 @@ def _some(names: set[Any]) -> str:
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
 
 
-def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
+def _records(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
     """Return one record per row: id or number, true label if known, prediction, probabilities, explanation."""
     block = batch.block
     keyed = isinstance(learner, KeyedLearner)
@@ -120,16 +120,16 @@ def _answers(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
     columns, targets = _columns(known), block.y
     uncertain = uncertainty.regions(learner, block, is_regressor(learner))
     for i, label in enumerate(labels):
-        found = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:
-            found[args.target] = targets[i]
-        found[name] = label
+            record[args.target] = targets[i]
+        record[name] = label
         if args.probabilities:
-            found |= {column: shares[i].get(y, 0.0) for y, column in columns.items()}
-        found |= uncertain[i]
+            record |= {column: shares[i].get(y, 0.0) for y, column in columns.items()}
+        record |= uncertain[i]
         if args.explain:
-            found["explanation"] = _explained(learner, dicts[i], args.explain)
-        yield found
+            record["explanation"] = _explained(learner, dicts[i], args.explain)
+        yield record
 
 
 def _columns(labels: list[Any]) -> dict[Any, str]:

@@ -84,12 +84,12 @@ def plant(n: int = 8000, seed: int = 7) -> Plant:
 def _slow(rng: np.random.Generator, n: int, hold: float) -> Values:
     """Generate a hidden driver: a mean-reverting random walk of unit deviation."""
     steps = rng.normal(0.0, np.sqrt(1.0 - hold * hold), n)
-    walk = np.empty(n)
+    values = np.empty(n)
     now = rng.normal()
     for i in range(n):
         now = hold * now + steps[i]
-        walk[i] = now
-    return walk
+        values[i] = now
+    return values
 
 
 def _sensor(rng: np.random.Generator, drivers: Values, group: Group) -> Values:

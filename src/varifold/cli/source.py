@@ -1,4 +1,4 @@
-"""The input of a command: files with reading options, or a data set by name."""
+"""Input of a command: files with reading options, or a data set by name."""
 
 from __future__ import annotations
 

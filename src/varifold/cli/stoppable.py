@@ -20,9 +20,9 @@ class Stoppable(Stream):
         self._reading = False
         self.once, self.delay, self.scored_from = stream.once, stream.delay, stream.scored_from
         self.signal = 0
-        """The signal that arrived, 0 without one."""
+        """Signal that arrived, 0 without one."""
         self.error: DataError | None = None
-        """The error that ended the stream; an error in the first batch is raised instead."""
+        """Error that ended the stream; an error in the first batch is raised instead."""
 
     @property
     def reason(self) -> str | None:

@@ -1,4 +1,4 @@
-"""The output of ``varifold run``: facts about the run and its metrics, as a table, JSON or CSV."""
+"""Output of ``varifold run``: facts about the run and its metrics, as a table, JSON or CSV."""
 
 from __future__ import annotations
 

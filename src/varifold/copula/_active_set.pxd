@@ -30,8 +30,8 @@ cdef class ActiveSet:
     cdef double patience               # observations by which a feature must lead before it replaces a node
     cdef double growth                 # factor of `unit` per learn
     cdef Clock* clock
-    cdef Py_ssize_t slots              # capacity for slots
-    cdef Py_ssize_t room               # capacity for nodes
+    cdef Py_ssize_t slots              # slots with allocated memory
+    cdef Py_ssize_t node_capacity      # nodes with allocated memory
     cdef readonly Py_ssize_t nodes     # in use, free ones among them included
     cdef readonly Py_ssize_t idle      # free ones among them
     cdef SlotEntry* by_slot
@@ -45,7 +45,7 @@ cdef class ActiveSet:
     cdef void joined(self, Py_ssize_t node, int32_t slot) noexcept nogil
     cdef void left(self, Py_ssize_t node) noexcept nogil
     cdef int reserve_slots(self, Py_ssize_t slots) except -1
-    cdef int reserve_nodes(self, Py_ssize_t room) except -1
+    cdef int reserve_nodes(self, Py_ssize_t nodes) except -1
     cdef int64_t frequency(self, int32_t slot) noexcept nogil
     cdef void set_memory(self, double memory) noexcept nogil
     cdef void count(self, View* v) noexcept nogil

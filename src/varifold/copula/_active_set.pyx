@@ -1,11 +1,11 @@
-"""The active set: the at most `max_dense` features that a dense model covers, and how they join and leave it.
+"""Active set: the at most `max_dense` features that a dense model covers, and how they join and leave it.
 
 A member of the set is a node. The indicators of one column are chained, so that the levels that are not given can be
 observed zeros; the first level seen is the reference of its column and gets no node.
 
 When all nodes are taken, the recently most active features hold them. An observation counts 1 and decays by 1/e in
 `memory` learns. Instead of decaying old counts, new ones are scaled up (`Clock.unit`): a count changes only when its
-feature is observed, and then it grows. So the heap of nodes may hold old counts, and corrects the top one when asked.
+feature is observed, and then it grows. So the heap of nodes may hold old counts; the top one is corrected when read.
 """
 
 from libc.math cimport exp
@@ -52,7 +52,7 @@ cdef class ActiveSet:
         self.growth = exp(1.0 / memory)
         self.patience = PATIENCE * memory
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int reserve_slots(self, Py_ssize_t slots) except -1:
         """Reserve memory for this many slots."""
@@ -60,14 +60,14 @@ cdef class ActiveSet:
         self.slots = max(self.slots, slots)
         return 0
 
-    cdef int reserve_nodes(self, Py_ssize_t room) except -1:
+    cdef int reserve_nodes(self, Py_ssize_t nodes) except -1:
         """Reserve memory for this many nodes."""
         try:
-            self.node_arrays.reserve_slots(room)
+            self.node_arrays.reserve_slots(nodes)
         finally:
             self.order.key = self.rank_key   # the array may have moved even if a later one ran out of memory
-        self.order.capacity = room
-        self.room = room
+        self.order.capacity = nodes
+        self.node_capacity = nodes
         return 0
 
     # ---------------------------------------------------------------- activity
@@ -195,7 +195,7 @@ cdef class ActiveSet:
     def role(self, Py_ssize_t slot):
         """Return 'latent' for a node, 'reference' for the reference level of its column, or ''."""
         if not 0 <= slot < self.slots:
-            raise IndexError(f"no feature has the slot {slot}; there is room for {self.slots}")
+            raise IndexError(f"no feature has the slot {slot}; slots are below {self.slots}")
         return "latent" if self.by_slot[slot].node > 0 else "reference" if self.by_slot[slot].node < 0 else ""
 
     # ---------------------------------------------------------------- files
@@ -207,7 +207,7 @@ cdef class ActiveSet:
         """Restore the result of dump_nodes(); memory is reserved."""
         cdef Py_ssize_t i, count = len(arrays["nodes"])
         self.slot_arrays.fill(arrays, -1, self.slots, 0)
-        self.node_arrays.fill(arrays, -1, self.room, 0)
+        self.node_arrays.fill(arrays, -1, self.node_capacity, 0)
         self.check_links(arrays["nodes"], arrays["slots"], len(arrays["active"]))
         self.nodes = count
         self.idle = int((arrays["nodes"][:, 0] == 0).sum())

@@ -115,7 +115,7 @@ cdef class CopulaRegression(RegressionModel):
     cdef double expected(self, double z, double sd) noexcept nogil:
         """Return the mean of the target whose score is N(z, sd^2); store the probabilities of its values in `chance`.
 
-        A value stands for the scores nearer to its rank than to others'; with few levels, for those of its interval.
+        A value covers the scores nearer to its rank than to others'; with few levels, those of its interval.
         Without such levels neighbouring values of a long window share the probability of all of them evenly.
         """
         cdef Py_ssize_t node = self.target_node(), i = 0, end

@@ -24,8 +24,8 @@ from varifold._engine.state import checked_array, fixed, per_class, per_slot
 
 # Arrays that grow with slots and classes at once.
 cdef struct Matrices:
-    Py_ssize_t room      # slots there is room for
-    int classes          # classes there is room for
+    Py_ssize_t stride    # allocated slots
+    int classes          # allocated classes
     double* mean         # [class][slot]
     double* weight       # [class][slot]: weight behind the mean
     double* cov          # [1 + class][slot][slot]: of all classes, then of each
@@ -56,8 +56,8 @@ cdef class GaussianModel(Model):
     """Model the numbers in the first `most` slots; indicators and the intercept are left out."""
 
     cdef Py_ssize_t most           # slots that are looked at
-    cdef Matrices held             # owns the arrays below
-    cdef Py_ssize_t room
+    cdef Matrices matrices         # owns the arrays below
+    cdef Py_ssize_t stride         # allocated slots: entries per row of a matrix
     cdef double* mean
     cdef double* weight
     cdef double* cov
@@ -81,37 +81,37 @@ cdef class GaussianModel(Model):
         self.arrays.scratch(&self.order, per_slot(most=most))
 
     def __dealloc__(self):
-        release(&self.held)
+        release(&self.matrices)
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
-    cdef int fit(self, Py_ssize_t room, int classes) except -1:
+    cdef int fit(self, Py_ssize_t stride, int classes) except -1:
         """Reserve memory for slots and classes in the matrices: allocate, copy, free the old ones."""
         cdef Matrices new
-        cdef Matrices* old = &self.held
-        cdef Py_ssize_t i, was = old.room
+        cdef Matrices* old = &self.matrices
+        cdef Py_ssize_t i, was = old.stride
         cdef int c
-        new.room = room
+        new.stride = stride
         new.classes = classes
-        new.mean = <double*> allocate(classes * room * sizeof(double))
-        new.weight = <double*> allocate(classes * room * sizeof(double))
-        new.cov = <double*> allocate((classes + 1) * room * room * sizeof(double))
-        new.factor = <double*> allocate(room * room * sizeof(double))
+        new.mean = <double*> allocate(classes * stride * sizeof(double))
+        new.weight = <double*> allocate(classes * stride * sizeof(double))
+        new.cov = <double*> allocate((classes + 1) * stride * stride * sizeof(double))
+        new.factor = <double*> allocate(stride * stride * sizeof(double))
         if new.mean == NULL or new.weight == NULL or new.cov == NULL or new.factor == NULL:
             release(&new)
             raise MemoryError
         for c in range(classes + 1):
-            for i in range(room):
+            for i in range(stride):
                 if c <= old.classes and i < was:
-                    memcpy(new.cov + (c * room + i) * room, old.cov + (c * was + i) * was, was * sizeof(double))
+                    memcpy(new.cov + (c * stride + i) * stride, old.cov + (c * was + i) * was, was * sizeof(double))
                 else:
-                    new.cov[(c * room + i) * room + i] = 1.0
+                    new.cov[(c * stride + i) * stride + i] = 1.0
             if c < old.classes and was:
-                memcpy(new.mean + c * room, old.mean + c * was, was * sizeof(double))
-                memcpy(new.weight + c * room, old.weight + c * was, was * sizeof(double))
+                memcpy(new.mean + c * stride, old.mean + c * was, was * sizeof(double))
+                memcpy(new.weight + c * stride, old.weight + c * was, was * sizeof(double))
         release(old)
-        self.held = new
-        self.room = room
+        self.matrices = new
+        self.stride = stride
         self.mean = new.mean
         self.weight = new.weight
         self.cov = new.cov
@@ -120,14 +120,14 @@ cdef class GaussianModel(Model):
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         Model.grow(self, capacity)
-        if min(capacity, self.most) > self.room:
-            self.fit(min(capacity, self.most), max(self.held.classes, 2))
+        if min(capacity, self.most) > self.stride:
+            self.fit(min(capacity, self.most), max(self.matrices.classes, 2))
         return 0
 
     cdef int reserve_class(self) except -1:
         Model.reserve_class(self)
-        if self.classes + 1 > self.held.classes:
-            self.fit(max(self.room, 1), 2 * max(self.held.classes, 1))
+        if self.classes + 1 > self.matrices.classes:
+            self.fit(max(self.stride, 1), 2 * max(self.matrices.classes, 1))
         return 0
 
     cdef int add_class(self) except -1:
@@ -135,21 +135,21 @@ cdef class GaussianModel(Model):
         return Model.add_class(self)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        cdef Py_ssize_t i, room = self.room
+        cdef Py_ssize_t i, stride = self.stride
         cdef int c
         Model.forget(self, slot)
-        if slot >= room:
+        if slot >= stride:
             return
-        for c in range(self.held.classes + 1):
-            for i in range(room):
-                self.cov[(c * room + slot) * room + i] = 0.0
-                self.cov[(c * room + i) * room + slot] = 0.0
-            self.cov[(c * room + slot) * room + slot] = 1.0
-            if c < self.held.classes:
-                self.mean[c * room + slot] = 0.0
-                self.weight[c * room + slot] = 0.0
+        for c in range(self.matrices.classes + 1):
+            for i in range(stride):
+                self.cov[(c * stride + slot) * stride + i] = 0.0
+                self.cov[(c * stride + i) * stride + slot] = 0.0
+            self.cov[(c * stride + slot) * stride + slot] = 1.0
+            if c < self.matrices.classes:
+                self.mean[c * stride + slot] = 0.0
+                self.weight[c * stride + slot] = 0.0
 
-    # ---------------------------------------------------------------- asking
+    # ---------------------------------------------------------------- predicting
 
     cdef Py_ssize_t gather(self, View* v) noexcept nogil:
         """List the present values of features seen at least twice; return their number."""
@@ -157,7 +157,7 @@ cdef class GaussianModel(Model):
         cdef int32_t s
         for i in range(v.n):
             s = v.slot[i]
-            if s == 0 or s >= self.room or self.seen[s] < 2.0 or self.space.kind[s] & INDICATOR:
+            if s == 0 or s >= self.stride or self.seen[s] < 2.0 or self.space.kind[s] & INDICATOR:
                 continue
             self.order[n] = s
             self.value[n] = min(max(v.x[i], -LARGEST), LARGEST)
@@ -172,8 +172,8 @@ cdef class GaussianModel(Model):
                                  double* out) noexcept nogil:
         """Compute covariances of the j-th listed feature with those from it on, shrunk towards those of all classes."""
         cdef double own = self.own_part(c)
-        cdef double* common = self.cov + self.order[j] * self.room
-        cdef double* line = common + (c + 1) * self.room * self.room
+        cdef double* common = self.cov + self.order[j] * self.stride
+        cdef double* line = common + (c + 1) * self.stride * self.stride
         cdef Py_ssize_t i, first = self.order[j]
         if self.order[all - 1] - first == all - 1 - j and present == all:    # side by side
             blend(all - j, out + j, own, line + first, common + first)
@@ -184,14 +184,14 @@ cdef class GaussianModel(Model):
     cdef void factorise(self, int c, Py_ssize_t present, Py_ssize_t all) noexcept nogil:
         """Compute the Cholesky factor of the present features' covariance, with rows for the absent ones against them.
 
-        It is kept by column: that of the j-th feature starts at `factor` + j * room.
+        It is kept by column: that of the j-th feature starts at `factor` + j * stride.
         """
         cdef Py_ssize_t j
         cdef double* column
         for j in range(present):
-            column = self.factor + j * self.room
+            column = self.factor + j * self.stride
             self.gather_covariances(c, j, present, all, column)
-            subtract_columns(all - j, column + j, j, self.factor + j, self.room, self.factor + j, self.room)
+            subtract_columns(all - j, column + j, j, self.factor + j, self.stride, self.factor + j, self.stride)
             column[j] = sqrt(max(column[j], 0.0) + RIDGE)
             divide_all(all - j - 1, column + j + 1, column[j])
 
@@ -200,15 +200,15 @@ cdef class GaussianModel(Model):
         cdef Py_ssize_t i
         cdef double* column
         for i in range(present):
-            self.distance[i] = self.value[i] - self.mean[c * self.room + self.order[i]]
+            self.distance[i] = self.value[i] - self.mean[c * self.stride + self.order[i]]
         for i in range(present):
-            column = self.factor + i * self.room
+            column = self.factor + i * self.stride
             self.distance[i] /= column[i]
             subtract_multiple(present - i - 1, self.distance + i + 1, self.distance[i], column + i + 1)
 
     cdef inline double log_density(self, int c, Py_ssize_t i) noexcept nogil:
         """Return the log density of the i-th present value given those before it."""
-        return -0.5 * self.distance[i] * self.distance[i] - log(self.factor[i * self.room + i])
+        return -0.5 * self.distance[i] * self.distance[i] - log(self.factor[i * self.stride + i])
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t i, present = self.gather(v)
@@ -226,7 +226,7 @@ cdef class GaussianModel(Model):
         """Append the absent features to those present; return the total number."""
         cdef Py_ssize_t i = 0, n = present
         cdef int32_t s
-        for s in range(1, <int32_t> self.room):
+        for s in range(1, <int32_t> self.stride):
             if i < present and self.order[i] == s:
                 i += 1
             elif self.seen[s] >= 2.0 and not self.space.kind[s] & INDICATOR:
@@ -237,7 +237,7 @@ cdef class GaussianModel(Model):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t i, present, all, at
         for i in range(v.n):
-            if v.slot[i] < self.room:
+            if v.slot[i] < self.stride:
                 self.seen[v.slot[i]] += 1.0
         present = self.gather(v)
         all = self.absent(present)
@@ -245,12 +245,13 @@ cdef class GaussianModel(Model):
         self.centre(y, present)
         memset(self.distance + present, 0, (all - present) * sizeof(double))
         for i in range(present):
-            add_multiple(all - present, self.distance + present, self.distance[i], self.factor + i * self.room + present)
+            add_multiple(all - present, self.distance + present, self.distance[i],
+                         self.factor + i * self.stride + present)
         for i in range(present):
-            self.distance[i] = self.value[i] - self.mean[y * self.room + self.order[i]]
+            self.distance[i] = self.value[i] - self.mean[y * self.stride + self.order[i]]
         self.move(y, present, all, pace(self.counts[y], w), pace(self.total[0], w))
         for i in range(present):
-            at = y * self.room + self.order[i]
+            at = y * self.stride + self.order[i]
             self.weight[at] = min(self.weight[at], MEMORY) + w
             self.mean[at] += w * self.distance[i] / (self.weight[at] + 1.0)
         self.counts[y] += w
@@ -261,35 +262,35 @@ cdef class GaussianModel(Model):
 
         For two absent features their conditional covariance given the present ones is added.
         """
-        cdef Py_ssize_t i, j, at, back, block = (c + 1) * self.room * self.room
+        cdef Py_ssize_t i, j, at, back, block = (c + 1) * self.stride * self.stride
         cdef double* goal = self.goal
         for j in range(all):
             if j >= present:
                 self.gather_covariances(c, j, present, all, goal)
                 for i in range(j, all):
                     goal[i] = self.distance[i] * self.distance[j] + goal[i]
-                subtract_columns(all - j, goal + j, present, self.factor + j, self.room, self.factor + j, self.room)
+                subtract_columns(all - j, goal + j, present, self.factor + j, self.stride, self.factor + j, self.stride)
             else:
                 for i in range(j, all):
                     goal[i] = self.distance[i] * self.distance[j]
             for i in range(j, all):
-                at = self.order[i] * self.room + self.order[j]
-                back = self.order[j] * self.room + self.order[i]
+                at = self.order[i] * self.stride + self.order[j]
+                back = self.order[j] * self.stride + self.order[i]
                 self.cov[block + back] += own * (goal[i] - self.cov[block + back])
                 self.cov[back] += common * (goal[i] - self.cov[back])
                 self.cov[block + at] = self.cov[block + back]
                 self.cov[at] = self.cov[back]
 
-    # ---------------------------------------------------------------- explaining and keeping
+    # ---------------------------------------------------------------- explaining
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Return the range of the classes' means."""
         cdef int c
         cdef double low = 0.0, high = 0.0, m
-        if slot >= self.room:
+        if slot >= self.stride:
             return 0.0
         for c in range(self.classes):
-            m = self.mean[c * self.room + slot]
+            m = self.mean[c * self.stride + slot]
             low = m if c == 0 else min(low, m)
             high = m if c == 0 else max(high, m)
         return high - low
@@ -310,17 +311,17 @@ cdef class GaussianModel(Model):
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        cdef Py_ssize_t i, j, kept = min(size, self.room)
+        cdef Py_ssize_t i, j, kept = min(size, self.stride)
         cdef int c
         cdef double[:, :, ::1] cov = np.zeros((self.classes + 1, kept, kept))
         cdef double[:, :, ::1] means = np.zeros((self.classes, kept, 2))
         for c in range(self.classes + 1):
             for i in range(kept):
                 for j in range(kept):
-                    cov[c, i, j] = self.cov[(c * self.room + i) * self.room + j]
+                    cov[c, i, j] = self.cov[(c * self.stride + i) * self.stride + j]
                 if c < self.classes:
-                    means[c, i, 0] = self.mean[c * self.room + i]
-                    means[c, i, 1] = self.weight[c * self.room + i]
+                    means[c, i, 0] = self.mean[c * self.stride + i]
+                    means[c, i, 1] = self.weight[c * self.stride + i]
         return {**Model.dump(self, size), "cov": np.asarray(cov), "means": np.asarray(means)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
@@ -337,10 +338,10 @@ cdef class GaussianModel(Model):
         for c in range(self.classes + 1):
             for i in range(kept):
                 for j in range(kept):
-                    self.cov[(c * self.room + i) * self.room + j] = cov[c, i, j]
+                    self.cov[(c * self.stride + i) * self.stride + j] = cov[c, i, j]
                 if c < self.classes:
-                    self.mean[c * self.room + i] = means[c, i, 0]
-                    self.weight[c * self.room + i] = means[c, i, 1]
+                    self.mean[c * self.stride + i] = means[c, i, 0]
+                    self.weight[c * self.stride + i] = means[c, i, 1]
 
     def notes(self):
         cdef Py_ssize_t slot
@@ -349,5 +350,5 @@ cdef class GaussianModel(Model):
         return []
 
     def nbytes(self):
-        cells = (self.held.classes + 2) * self.room * self.room + 2 * self.held.classes * self.room
+        cells = (self.matrices.classes + 2) * self.stride * self.stride + 2 * self.matrices.classes * self.stride
         return self.arrays.nbytes() + cells * sizeof(double)

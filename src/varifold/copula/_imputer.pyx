@@ -1,4 +1,4 @@
-"""The copula alone, as a model that imputes the absent features of instances."""
+"""Copula without a classifier: a model that imputes the absent features of instances."""
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t

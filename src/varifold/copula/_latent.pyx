@@ -1,4 +1,4 @@
-"""The online Gaussian copula: the correlation of the scores is learned by expectation maximisation.
+"""Online Gaussian copula: the correlation of the scores is learned by expectation maximisation.
 
 The scores of `batch` instances (their E-step is `Scores`) are kept; when the batch is full the correlation moves
 towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the same observed nodes share a regression.
@@ -63,10 +63,10 @@ cdef class Copula(Scores):
         self.row_stride = rows.problems
         return 0
 
-    cdef int make_room(self, Py_ssize_t room) except -1:
-        self.row_arrays.reserve_problems(room)
+    cdef int reserve_graph(self, Py_ssize_t nodes) except -1:
+        self.row_arrays.reserve_problems(nodes)
         self.row_stride = self.row_arrays.problems
-        return Scores.make_room(self, room)
+        return Scores.reserve_graph(self, nodes)
 
     cdef void left(self, Py_ssize_t node) noexcept nogil:
         """Remove the node from the mini-batch too."""
@@ -290,7 +290,7 @@ cdef class Copula(Scores):
         """Restore the checked result of dump()."""
         self.grow(capacity)
         self.fill_nodes(arrays)
-        self.squares.fill(arrays, self.nodes, self.room, 0, self.nodes)
+        self.squares.fill(arrays, self.nodes, self.node_capacity, 0, self.nodes)
         self.fill_batch(arrays)
         self.marginals.fill(checked_array(arrays, "window_counts", "i", (self.nodes,), 0),
                             checked_array(arrays, "window_values", "f", (None,)))

@@ -231,7 +231,7 @@ cdef class Marginals:
         for j in range(len(counts)):
             n = counts[j]
             if n > self.size:
-                raise ValueError("a window holds more values than this one has room for")
+                raise ValueError("a window holds more values than this one can")
             self.clear(j)
             for i in range(n):
                 self.commit(j, held[at + i])

@@ -2,9 +2,9 @@
 
 The experts of a problem are, in this order, the raw learner, the latent learner and, with a presence learner, that one,
 raw + presence and latent + presence. The presence learner sees, for every feature under the copula, whether it is
-present (1 or 0) minus its recent rate of presence, so that absence says as much as presence; of the other features it
+present (1 or 0) minus its recent rate of presence, so that absence counts as much as presence; of the other features it
 sees those present. Experts with presence start with a handicap of some nats of loss. Losses are logistic, of log-odds:
-a margin of one stands for `odds` of them.
+a margin of one means `odds` of them.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ cdef class OVFMModel(Model):
     cdef int32_t* given_slot
     cdef double* given_x
     cdef uint8_t* given_is_new         # all zero
-    cdef int32_t* place                # [node]: where it stands in `given`
+    cdef int32_t* place                # [node]: its position in `given`
 
     def __cinit__(self, Copula copula not None, BinaryRule raw not None, BinaryRule latent not None,
                   int parts=1, bint latent_only=False, double radius=0.0, str rate="anytime", double eta=0.0,
@@ -108,7 +108,7 @@ cdef class OVFMModel(Model):
         """Return the learners in use."""
         return [rule for rule in (self.raw, self.latent, self.presence) if rule is not None]
 
-    # ---------------------------------------------------------------- room
+    # ---------------------------------------------------------------- memory
 
     cdef int attach(self, Space space) except -1:
         self.copula.attach(space)

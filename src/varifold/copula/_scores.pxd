@@ -49,7 +49,7 @@ cdef class Scores(ActiveSet):
     cdef int declare_inverses(self, Py_ssize_t wanted) except -1
     cdef int attach(self, Space space) except -1
     cdef int grow(self, Py_ssize_t slots) except -1
-    cdef int make_room(self, Py_ssize_t room) except -1
+    cdef int reserve_graph(self, Py_ssize_t nodes) except -1
     cdef void gather(self, View* v) noexcept nogil
     cdef void observe(self, View* v) noexcept nogil
     cdef double* invert(self) noexcept nogil

@@ -67,22 +67,22 @@ cdef class Scores(ActiveSet):
 
     cdef int grow(self, Py_ssize_t slots) except -1:
         """Reserve memory for this many slots, and for a node of each up to `max_dense`."""
-        cdef Py_ssize_t room = min(slots, self.max_dense)
+        cdef Py_ssize_t nodes = min(slots, self.max_dense)
         self.reserve_slots(slots)
-        if room > self.room:
-            self.make_room(room)
+        if nodes > self.node_capacity:
+            self.reserve_graph(nodes)
         return 0
 
-    cdef int make_room(self, Py_ssize_t room) except -1:
-        """Reserve memory for this many nodes. `self.room` changes last."""
+    cdef int reserve_graph(self, Py_ssize_t nodes) except -1:
+        """Reserve memory for this many nodes, their scores and correlations. `self.node_capacity` changes last."""
         cdef Py_ssize_t i
         for i in range(self.cached):
             self.inverse[i].version = 0    # rows are contiguous, not a stride apart, so growth moves them
-        self.squares.reserve_problems(room)
+        self.squares.reserve_problems(nodes)
         self.stride = self.squares.problems
-        self.squares.reserve_slots(room)
-        self.marginals.grow(room)
-        self.reserve_nodes(room)
+        self.squares.reserve_slots(nodes)
+        self.marginals.grow(nodes)
+        self.reserve_nodes(nodes)
         self.tick += 1
         return 0
 

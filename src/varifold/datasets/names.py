@@ -1,4 +1,4 @@
-"""The names of all data sets: registered ones and those of installed packages."""
+"""Names of all data sets: registered ones and those of installed packages."""
 
 from __future__ import annotations
 

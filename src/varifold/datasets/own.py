@@ -22,7 +22,7 @@ GROUP = "varifold.datasets"
 
 @dataclass(frozen=True)
 class OwnData:
-    """The data that a user's function returned, described like a registered set."""
+    """Data that a user's function returned, described like a registered set."""
 
     entry: Entry
     block: Block

@@ -18,7 +18,7 @@ __all__ = ["Sparse", "TextColumns", "arff", "letters", "sparse", "table"]
 
 @dataclass
 class TextColumns:
-    """The cells of each column as in the file; `nominal` names the columns whose cells are categories.
+    """Cells of each column as in the file; `nominal` names the columns whose cells are categories.
 
     `declared` has their values in the order in which the file declares them, if it does.
     """

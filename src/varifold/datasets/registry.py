@@ -1,4 +1,4 @@
-"""The registry of data sets, read from ``registry.toml``."""
+"""Registry of data sets, read from ``registry.toml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated set of OVFM, section V-A: mixed types from a Gaussian copula."""
+"""Generated set of OVFM, section V-A: mixed types from a Gaussian copula."""
 
 from __future__ import annotations
 

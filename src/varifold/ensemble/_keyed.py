@@ -115,12 +115,12 @@ class KeyedLearner(Saved):
         if key not in self._known:
             return None
         back = self._decoded(self._spill.read(key))
-        self._make_room()
+        self._free_memory()
         self._here[key] = back
         self._spill.forget(key)
         return back
 
-    def _make_room(self) -> None:
+    def _free_memory(self) -> None:
         """Move the least recently used learners to disk until memory has capacity for one more.
 
         A learner that no file can hold, such as one with a label of another type, stays in memory.
@@ -191,7 +191,7 @@ class KeyedLearner(Saved):
         key, rest = self._split(x)
         known = self.learner(key)
         if known is None:
-            self._make_room()
+            self._free_memory()
         learner: Any = self._blank.clone() if known is None else known
         before = learner.steps
         learner.learn_one(rest, *truth)
@@ -259,8 +259,8 @@ class KeyedLearner(Saved):
         numbers = with_numbers(block).targets
         return [None] * len(block) if numbers is None else numbers.tolist()
 
-    def _walk(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, ask: Callable[[int], None]
+    def _run_rows(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, predict: Callable[[int], None]
     ) -> None:
         """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
         rows, n = list(block.rows()), len(block)
@@ -270,7 +270,7 @@ class KeyedLearner(Saved):
         for event in schedule.tolist():
             i = abs(event) - 1
             if event > 0:
-                ask(i)
+                predict(i)
             else:
                 self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
 

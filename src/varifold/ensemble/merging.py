@@ -126,10 +126,10 @@ def _check_alike(parts: Sequence[Any]) -> None:
     if getattr(first, "coverages", ()):
         raise ParameterError(
             f"{type(first).__name__}s with coverages={first.coverages!r} cannot be merged: each measured the errors of "
-            "its own answers, and those of the merged learner are others. Make them with coverages=()"
+            "its own predictions, and the merged learner predicts differently. Make them with coverages=()"
         )
     if first._engine.model.merging() is None:
-        instead = "" if is_regressor(first) else "; Vote([...]) asks all of them"
+        instead = "" if is_regressor(first) else "; Vote([...]) predicts with all of them"
         raise ParameterError(f"{type(first).__name__} has no state that adds up, so it cannot be merged{instead}")
 
 
@@ -152,7 +152,7 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
     scaler = _merged_scales(engines, scale)
     found: Arrays = {
         **union.arrays(),
-        "space.seen": _merged_sights(engines),
+        "space.seen": _merged_occurrences(engines),
         "space.evictions": total([part.arrays["space.evictions"] for part in engines]),
         **{key: part.arrays[key] for part in engines for key in ("space.waiting",) if key in part.arrays},
         "scaler": scaler,
@@ -175,7 +175,7 @@ def _model_part(union: Union, number: int, arrays: Arrays, scaler: Any, scale: s
     return part
 
 
-def _merged_sights(parts: Sequence[Part]) -> Any:
+def _merged_occurrences(parts: Sequence[Part]) -> Any:
     """Merge first seen, last seen and count, as if the parts had followed each other."""
     merged = np.zeros((parts[0].union.size, 3), dtype=np.int64)
     before = 0

@@ -96,17 +96,17 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
         self, block: Block, schedule: np.ndarray[Any, Any] | None, coverages: tuple[float, ...]
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows, n = list(block.rows()), len(block)
-        answers: list[Any] = [None] * n
+        predictions: list[Any] = [None] * n
         shares: list[dict[Any, float]] = [{}] * n
         sets: list[list[set[Any]]] = [[]] * n
 
-        def ask(i: int) -> None:
-            answers[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
+        def predict(i: int) -> None:
+            predictions[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
             sets[i] = [self.predict_set_one(rows[i], coverage) for coverage in coverages]
 
-        self._walk(block, schedule, block.y, ask)
+        self._run_rows(block, schedule, block.y, predict)
         index = {y: k for k, y in enumerate(self._labels)}
-        codes = np.array([index.get(y, -1) for y in answers], dtype=np.int32)
+        codes = np.array([index.get(y, -1) for y in predictions], dtype=np.int32)
         probabilities = np.zeros((n, max(1, len(index))))
         held = np.zeros((n, len(coverages), len(index)), dtype=bool)
         for i, share in enumerate(shares):
@@ -194,12 +194,12 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
         rows = list(block.rows())
         found, bounds = np.full(len(block), np.nan), np.full((len(block), len(coverages), 2), np.nan)
 
-        def ask(i: int) -> None:
+        def predict(i: int) -> None:
             found[i] = self.predict_one(rows[i])
             for place, coverage in enumerate(coverages):
                 bounds[i, place] = self.predict_interval_one(rows[i], coverage)
 
-        self._walk(block, schedule, self._targets(block), ask)
+        self._run_rows(block, schedule, self._targets(block), predict)
         return found, bounds
 
 

@@ -68,7 +68,7 @@ class Vote(Saved, river_base.Classifier):
     def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one labelled instance with one of the learners (weight 0 does nothing)."""
         if isinstance(x, Mapping):
-            self._refuse_clash(x)
+            self._reject_clash(x)
         learner = self.learners[share_of(self._learned, len(self.learners))]
         learner.learn_one(x, y, *(() if w == 1.0 else (w,)))  # some classifiers of river accept no weight
         if w > 0.0:
@@ -78,12 +78,12 @@ class Vote(Saved, river_base.Classifier):
     def _check_one(self, x: Mapping[Any, Any], y: Hashable = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
         if isinstance(x, Mapping):
-            self._refuse_clash(x)
+            self._reject_clash(x)
         learner = self.learners[share_of(self._learned, len(self.learners))]
         if isinstance(learner, VaryingClassifier):
             learner._check_one(x, y)
 
-    def _refuse_clash(self, x: Mapping[Any, Any]) -> None:
+    def _reject_clash(self, x: Mapping[Any, Any]) -> None:
         """Reject 'f=v' as a feature if another learner knows it as the value v of f, and vice versa."""
         for name, value in x.items():
             is_level = isinstance(value, str)

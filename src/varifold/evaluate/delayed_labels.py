@@ -57,7 +57,7 @@ class DelayedLabels:
         self.clock = 0
         self.queue = LabelQueue()
         self.waiting: Batch | None = None
-        """The instances in the queue, in the order of their numbers."""
+        """Instances in the queue, in the order of their numbers."""
         self.numbers = np.zeros(0, dtype=np.int64)
         self.first_learned = np.zeros(0)
         self.learned: frozenset[Any] = frozenset()

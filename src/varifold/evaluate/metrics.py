@@ -240,7 +240,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 class Majority:
-    """The label learned most often so far: the prediction of a learner that ignores every feature."""
+    """Label learned most often so far: the prediction of a learner that ignores every feature."""
 
     def __init__(self) -> None:
         self.counts: Ints = np.zeros(0, dtype=np.int64)

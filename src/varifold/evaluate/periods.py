@@ -31,7 +31,7 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
 
 @dataclass(frozen=True)
 class Period:
-    """The part of a classifier's run in one period."""
+    """Part of a classifier's run in one period."""
 
     name: str
     instances: int
@@ -69,7 +69,7 @@ class Period:
 
 @dataclass(frozen=True)
 class RegressionPeriod:
-    """The part of a regressor's run in one period."""
+    """Part of a regressor's run in one period."""
 
     name: str
     instances: int

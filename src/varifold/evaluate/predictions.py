@@ -1,4 +1,4 @@
-"""The predictions of a run, kept or passed to a function batch by batch."""
+"""Predictions of a run, kept or passed to a function batch by batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Predictions(_Predictions):
     """Predictions of a classifier for consecutive instances, each made before its label was learned."""
 
     labels: list[Any]
-    """The stream's labels so far."""
+    """Labels of the stream so far."""
     truth: Ints
     """Position of each true label in `labels`; -1 without one."""
     predicted: Ints
@@ -83,7 +83,7 @@ class RegressionPredictions(_Predictions):
     """Predictions of a regressor for consecutive instances, each made before its target was learned."""
 
     truth: Floats
-    """The targets; NaN without one."""
+    """Targets; NaN without one."""
     predicted: Floats
     bounds: Floats | None = None
     """Low and high by coverage, instances x coverages x 2."""

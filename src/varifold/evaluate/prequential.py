@@ -1,4 +1,4 @@
-"""The prequential loop: every instance is predicted first, scored, and learned when its label arrives."""
+"""Prequential loop: every instance is predicted first, scored, and learned when its label arrives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from varifold.evaluate.delayed_labels import Delay, DelayedLabels
 from varifold.evaluate.importances import ROWS, importances_of, tracker_of
 from varifold.evaluate.periods import Periods
 from varifold.evaluate.runners import runner_of
-from varifold.evaluate.tasks import Classification, Regression
+from varifold.evaluate.tasks import Classification, Collected, Regression
 from varifold.evaluate.windows import Windows
 from varifold.streams import Batch
 from varifold.streams.readers.missing import is_missing, with_known_labels
@@ -168,9 +168,9 @@ class _Run:
             for tally, rows in self.periods.parts(names, scores.scored):
                 self.task.add_to_period(tally, rows, block, outputs, scores)
         if self.kept is not None or self.sink is not None:
-            self._hand_on(self.task.predictions(block, outputs, start=start, ids=batch.ids, times=batch.times))
+            self._pass_on(self.task.predictions(block, outputs, start=start, ids=batch.ids, times=batch.times))
 
-    def _hand_on(self, predictions: Any) -> None:
+    def _pass_on(self, predictions: Any) -> None:
         if self.kept is not None:
             self.kept.append(predictions)
         if self.sink is not None:
@@ -182,7 +182,7 @@ class _Run:
         if rest is not None:
             self.runner.run(rest)
         counts = {**self._counts(), "importances": importances}
-        return self.task.result(counts, self.windows, self.periods, self.kept, positive)
+        return self.task.result(Collected(counts, self.windows, self.periods, self.kept), positive)
 
     def _counts(self) -> dict[str, Any]:
         """Return the fields about the stream and the time that all results share."""

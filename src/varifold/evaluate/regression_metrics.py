@@ -64,7 +64,7 @@ class RegressionTally:
 
 
 class RunningMean:
-    """The mean of the targets learned so far: the prediction of a learner that ignores every feature."""
+    """Mean of the targets learned so far: the prediction of a learner that ignores every feature."""
 
     def __init__(self) -> None:
         self.total = 0.0

@@ -1,4 +1,4 @@
-"""The results of evaluations."""
+"""Results of evaluations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from varifold.evaluate.uncertainty import IntervalScores, SetScores
 
 @dataclass(frozen=True, kw_only=True)
 class _Curve:
-    """The features of a run over time; every array has one entry per window; windows end at `at` instances."""
+    """Features of a run over time; every array has one entry per window; windows end at `at` instances."""
 
     at: Ints
     present: Floats
@@ -66,7 +66,7 @@ class RegressionCurve(_Curve):
     window_rmse: Floats
     """Root of the mean squared error within the window."""
     band: Band | None = None
-    """The intervals, of a learner with coverages."""
+    """Intervals, of a learner with coverages."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Result(_Result):
     """Share of the most frequent label among the instances scored."""
     labels: list[Hashable]
     positive: Hashable | None
-    """The label whose f1 is computed; None if f1 is the mean over labels."""
+    """Label whose f1 is computed; None if f1 is the mean over labels."""
     confusion: Ints
     """Rows: true labels. Column 0: no prediction, or none of the labels of the stream; column i + 1: label i."""
     curve: Curve
@@ -213,7 +213,7 @@ class Result(_Result):
 
 @dataclass(frozen=True)
 class Band:
-    """The intervals of the largest coverage over time; every array has one entry per window, NaN without any."""
+    """Intervals of the largest coverage over time; every array has one entry per window, NaN without any."""
 
     low: Floats
     """Mean lower bound less the prediction."""
@@ -264,7 +264,7 @@ class Summary:
     """`Result` or `RegressionResult`, one per repeat."""
     seeds: list[int]
     learner: Any
-    """The learner after the first repeat."""
+    """Learner after the first repeat."""
 
     def values(self, metric: str) -> Floats:
         """Return a metric of every repeat."""

@@ -20,7 +20,7 @@ __all__ = ["Outputs", "Runner", "runner_of"]
 
 
 class Outputs(NamedTuple):
-    """The predictions for the new instances of a schedule, each made before its label was learned."""
+    """Predictions for the new instances of a schedule, each made before its label was learned."""
 
     predicted: Any
     """Label codes of the stream (-1: none), or numbers."""

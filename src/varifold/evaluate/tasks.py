@@ -19,11 +19,11 @@ from varifold.evaluate.runners import Outputs
 from varifold.evaluate.uncertainty import IntervalTally, SetTally
 from varifold.evaluate.windows import Windows, running_mean, share
 
-__all__ = ["Classification", "Regression", "Scores", "label_losses"]
+__all__ = ["Classification", "Collected", "Regression", "Scores", "label_losses"]
 
 
 class Scores(NamedTuple):
-    """The scores of the new instances of a schedule, for the curve and the periods."""
+    """Scores of the new instances of a schedule, for the curve and the periods."""
 
     scored: Bools
     """Which instances count."""
@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     losses: Floats
     """Squared error, or of labels the columns of `label_losses`; NaN where there is none."""
     baseline: Any
-    """The predictions of the majority class or of the running mean."""
+    """Predictions of the majority class or of the running mean."""
     band: Floats | None = None
     """See `Windows.add`."""
 
@@ -46,6 +46,17 @@ def label_losses(log_losses: Floats) -> Floats:
     with np.errstate(divide="ignore"):  # p = 1: the log-odds are infinite
         odds = -log_losses - np.log(-np.expm1(-log_losses))
     return np.column_stack([log_losses, np.square(np.expm1(-log_losses)), np.maximum(0.0, 1.0 - odds)])
+
+
+class Collected(NamedTuple):
+    """Sums of a run that do not depend on its task."""
+
+    counts: dict[str, Any]
+    """Fields about the stream and the time that all results share."""
+    windows: Windows
+    periods: Periods | None
+    predictions: list[Any] | None
+    """Kept predictions, batch by batch; None if they are not kept."""
 
 
 class Classification:
@@ -99,15 +110,9 @@ class Classification:
             sets=outputs.regions,
         )
 
-    def result(
-        self,
-        counts: dict[str, Any],
-        windows: Windows,
-        periods: Periods | None,
-        kept: list[Any] | None,
-        positive: Hashable,
-    ) -> Result:
+    def result(self, collected: Collected, positive: Hashable) -> Result:
         """Compute the result."""
+        counts, windows, periods, predictions = collected
         labels = list(self.labels.values)
         code = _positive_code(labels, self.label_counts, positive)
         confusion = self.tally.counts.confusion
@@ -133,7 +138,7 @@ class Classification:
                 **windows.features(),
             ),
             periods=[] if periods is None else periods.results(Period.of, len(labels), code),
-            predictions=None if kept is None else joined(kept, labels),
+            predictions=None if predictions is None else joined(predictions, labels),
             sets=self.sets.scores(),
         )
 
@@ -178,15 +183,9 @@ class Regression:
             bounds=outputs.regions,
         )
 
-    def result(
-        self,
-        counts: dict[str, Any],
-        windows: Windows,
-        periods: Periods | None,
-        kept: list[Any] | None,
-        positive: Hashable,
-    ) -> RegressionResult:
+    def result(self, collected: Collected, positive: Hashable) -> RegressionResult:
         """Compute the result; there is no positive label."""
+        counts, windows, periods, predictions = collected
         errors, scored, losses, _ = windows.sums()
         facts: dict[str, Any] = {**self.tally.scores(), **counts}
         return RegressionResult(
@@ -204,7 +203,7 @@ class Regression:
                 **windows.features(),
             ),
             periods=[] if periods is None else periods.results(RegressionPeriod.of),
-            predictions=None if kept is None else joined_regression(kept),
+            predictions=None if predictions is None else joined_regression(predictions),
             intervals=self.intervals.scores(),
         )
 

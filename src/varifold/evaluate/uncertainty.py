@@ -14,12 +14,12 @@ __all__ = ["IntervalScores", "IntervalTally", "SetScores", "SetTally"]
 
 @dataclass(frozen=True)
 class IntervalScores:
-    """The intervals of one coverage; they are infinite for instances scored before any error was measured."""
+    """Intervals of one coverage; they are infinite for instances scored before any error was measured."""
 
     coverage: float
-    """The requested share."""
+    """Requested share."""
     covered: float
-    """The share of the targets that were inside."""
+    """Share of the targets that were inside."""
     width: float
     """Mean width of the finite intervals."""
     interval_score: float
@@ -30,12 +30,12 @@ class IntervalScores:
 
 @dataclass(frozen=True)
 class SetScores:
-    """The sets of labels of one coverage."""
+    """Sets of labels of one coverage."""
 
     coverage: float
-    """The requested share."""
+    """Requested share."""
     covered: float
-    """The share of the true labels that were in the set."""
+    """Share of the true labels that were in the set."""
     size: float
     """Mean number of labels."""
     empty: float

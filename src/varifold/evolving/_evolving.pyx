@@ -91,7 +91,7 @@ cdef class EvolvingModel(RulePair):
             for e in range(2):
                 outputs[e] += group != JOINED and self.local[e].of[slots[i]] < 0
         self.overlap.reserve(inputs, max(outputs[0], outputs[1]))
-        self.map.reserve_solve(self.overlap.room_in, self.overlap.room_out)
+        self.map.reserve_solve(self.overlap.capacity_in, self.overlap.capacity_out)
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
@@ -331,17 +331,17 @@ cdef class EvolvingModel(RulePair):
         return a[0], a[1]
 
     def notes(self):
-        said = []
+        notes = []
         steps = self.detector.steps()
         if steps:
-            said.append(f"{len(steps)} switch{'es' if len(steps) > 1 else ''} of the feature space, the last at step "
-                        f"{steps[len(steps) - 1]:,}; {self.map.outputs} old features are recovered from {self.map.inputs} new ones")
+            notes.append(f"{len(steps)} switch{'es' if len(steps) > 1 else ''} of the feature space, the last at step "
+                         f"{steps[len(steps) - 1]:,}; {self.map.outputs} old features are recovered from {self.map.inputs} new ones")
         if self.detector.overlapping:
-            said.append(f"an overlap runs since step {self.detector.joined_at:,}: {self.overlap.rows} instances showed "
-                        "old and new features together")
+            notes.append(f"an overlap runs since step {self.detector.joined_at:,}: {self.overlap.rows} "
+                         f"instance{'s' * (self.overlap.rows != 1)} showed old and new features together")
         if self.maps_missed or self.overlap.full:
-            said.append(f"a map had more than max_dense={self.overlap.most} features on a side and was not learned")
-        return said + self.first.notes()
+            notes.append(f"a map had more than max_dense={self.overlap.most} features on a side and was not learned")
+        return notes + self.first.notes()
 
     def dump(self, Py_ssize_t size):
         cdef double held[3]

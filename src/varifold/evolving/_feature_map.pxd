@@ -8,7 +8,7 @@ cdef class FeatureMap:
     cdef readonly Py_ssize_t inputs, outputs    # 0 outputs: no map
     cdef readonly double ridge
     cdef readonly bint spread                   # inputs measured in units of their spread in the overlap
-    cdef Py_ssize_t room_in, room_out           # allocated inputs and outputs
+    cdef Py_ssize_t capacity_in, capacity_out   # allocated inputs and outputs
     cdef int32_t* input
     cdef int32_t* output
     cdef double* mean                           # of an input; 0 without a constant

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from scipy.linalg.cython_lapack cimport dgelsy
 
 from varifold._numeric.memory cimport out_of_memory, resize
-from varifold.evolving._overlap cimport Overlap
+from varifold.evolving._overlap cimport Overlap, clear_slot
 
 from varifold._engine.state import checked_array
 
@@ -50,10 +50,10 @@ cdef class FeatureMap:
 
     cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
         """Reserve memory for a map of this size; the current map is kept."""
-        if inputs <= self.room_in and outputs <= self.room_out:
+        if inputs <= self.capacity_in and outputs <= self.capacity_out:
             return 0
-        inputs = max(inputs, self.room_in)
-        outputs = max(outputs, self.room_out)
+        inputs = max(inputs, self.capacity_in)
+        outputs = max(outputs, self.capacity_out)
         if (resize(<void**> &self.input, inputs * sizeof(int32_t)) < 0
                 or resize(<void**> &self.output, outputs * sizeof(int32_t)) < 0
                 or resize(<void**> &self.mean, inputs * sizeof(double)) < 0
@@ -61,8 +61,8 @@ cdef class FeatureMap:
                 or resize(<void**> &self.base, outputs * sizeof(double)) < 0
                 or resize(<void**> &self.matrix, inputs * outputs * sizeof(double)) < 0):
             return out_of_memory()
-        self.room_in = inputs
-        self.room_out = outputs
+        self.capacity_in = inputs
+        self.capacity_out = outputs
         return 0
 
     cdef int reserve_solve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
@@ -110,7 +110,7 @@ cdef class FeatureMap:
             fixed = o.lead[0]
         memcpy(self.output, o.output, o.outputs * sizeof(int32_t))
         for j in range(o.outputs):
-            self.base[j] = o.y[fixed * o.room_out + j] / o.a[fixed * o.room_in] if fixed >= 0 else 0.0
+            self.base[j] = o.y[fixed * o.capacity_out + j] / o.a[fixed * o.capacity_in] if fixed >= 0 else 0.0
         p = self.measure_inputs(o, first, fixed)
         self.least_squares(o, first, fixed, p)
         self.inputs = p
@@ -124,16 +124,16 @@ cdef class FeatureMap:
         """
         cdef Py_ssize_t j, r, p = 0
         cdef double total, norm
-        total = o.a[fixed * o.room_in] if fixed >= 0 else sqrt(<double> o.rows)
+        total = o.a[fixed * o.capacity_in] if fixed >= 0 else sqrt(<double> o.rows)
         for j in range(first, o.inputs):
             if o.input[j] < 0:
                 continue
             self.input[p] = o.input[j]
-            self.mean[p] = o.a[fixed * o.room_in + j] / total if fixed >= 0 else 0.0
+            self.mean[p] = o.a[fixed * o.capacity_in + j] / total if fixed >= 0 else 0.0
             norm = 0.0
             for r in range(o.rank):
                 if r != fixed:
-                    norm = hypot(norm, o.a[r * o.room_in + j])
+                    norm = hypot(norm, o.a[r * o.capacity_in + j])
             norm /= fabs(total)
             if norm <= STILL * fabs(self.mean[p]):
                 norm = 0.0
@@ -161,10 +161,10 @@ cdef class FeatureMap:
             c = 0
             for j in range(first, o.inputs):
                 if o.input[j] >= 0:
-                    a[c * high + r] = o.a[i * o.room_in + j] / self.unit[c] if self.unit[c] > 0.0 else 0.0
+                    a[c * high + r] = o.a[i * o.capacity_in + j] / self.unit[c] if self.unit[c] > 0.0 else 0.0
                     c += 1
             for j in range(q):
-                b[j * ldb + r] = o.y[i * o.room_out + j]
+                b[j * ldb + r] = o.y[i * o.capacity_out + j]
             r += 1
         for c in range(high - k):
             a[c * high + k + c] = sqrt(self.ridge)
@@ -180,13 +180,8 @@ cdef class FeatureMap:
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Clear the slot of an evicted feature; its columns stay."""
-        cdef Py_ssize_t j
-        for j in range(self.inputs):
-            if self.input[j] == slot:
-                self.input[j] = -1
-        for j in range(self.outputs):
-            if self.output[j] == slot:
-                self.output[j] = -1
+        clear_slot(self.input, self.inputs, slot)
+        clear_slot(self.output, self.outputs, slot)
 
     # ---------------------------------------------------------------- files
 
@@ -227,5 +222,5 @@ cdef class FeatureMap:
 
     def nbytes(self):
         """Return the allocated bytes."""
-        return ((self.room_in + 2) * (self.room_out + 2) + self.solve_in * (self.solve_in + self.solve_out)
+        return ((self.capacity_in + 2) * (self.capacity_out + 2) + self.solve_in * (self.solve_in + self.solve_out)
                 + self.work_size) * sizeof(double)

@@ -17,6 +17,9 @@ cdef double WORST = 2.0    # error, in deviations of the targets, at which the l
 cdef class EvolvingRegression(EvolvingModel):
     """Pair of OGD rules and their map, for the single problem of regression."""
 
+    cdef TargetStatistics target
+    cdef double wanted      # current target, as a deviation from the mean
+
     def __cinit__(self):
         if not isinstance(self.first, OGDRule) or not isinstance(self.second, OGDRule):
             raise TypeError(f"FESL for regression needs rules of OGD. Got a {type(self.first).__name__} instead.")
@@ -44,6 +47,8 @@ cdef class EvolvingRegression(EvolvingModel):
 
 cdef class FESLRegression(RegressionModel):
     """Regression model around the pair of rules."""
+
+    cdef readonly EvolvingRegression evolving
 
     def __cinit__(self, EvolvingRegression evolving not None):
         self.evolving = evolving

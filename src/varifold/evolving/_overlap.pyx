@@ -37,50 +37,50 @@ cdef class Overlap:
 
     cdef int reserve(self, Py_ssize_t inputs, Py_ssize_t outputs) except -1 nogil:
         """Reserve this many columns on each side, up to `most`."""
-        cdef Py_ssize_t room_in = self.room_in, room_out = self.room_out
+        cdef Py_ssize_t capacity_in = self.capacity_in, capacity_out = self.capacity_out
         inputs = min(inputs, self.most + 1)
         outputs = min(outputs, self.most + 1)
-        while room_in < inputs or room_in == 0:
-            room_in = 2 * room_in + 8
-        while room_out < outputs or room_out == 0:
-            room_out = 2 * room_out + 8
-        if room_in != self.room_in or room_out != self.room_out:
-            self.widen(room_in, room_out)
+        while capacity_in < inputs or capacity_in == 0:
+            capacity_in = 2 * capacity_in + 8
+        while capacity_out < outputs or capacity_out == 0:
+            capacity_out = 2 * capacity_out + 8
+        if capacity_in != self.capacity_in or capacity_out != self.capacity_out:
+            self.widen(capacity_in, capacity_out)
         return 0
 
-    cdef int widen(self, Py_ssize_t room_in, Py_ssize_t room_out) except -1 nogil:
+    cdef int widen(self, Py_ssize_t capacity_in, Py_ssize_t capacity_out) except -1 nogil:
         """Reallocate the factor for this many columns; it has one row per input."""
         cdef Py_ssize_t i
         cdef double* a
         cdef double* y
-        if (resize(<void**> &self.input, room_in * sizeof(int32_t)) < 0
-                or resize(<void**> &self.lead, room_in * sizeof(int32_t)) < 0
-                or resize(<void**> &self.output, room_out * sizeof(int32_t)) < 0
-                or resize(<void**> &self.row_a, room_in * sizeof(double)) < 0
-                or resize(<void**> &self.row_y, room_out * sizeof(double)) < 0):
+        if (resize(<void**> &self.input, capacity_in * sizeof(int32_t)) < 0
+                or resize(<void**> &self.lead, capacity_in * sizeof(int32_t)) < 0
+                or resize(<void**> &self.output, capacity_out * sizeof(int32_t)) < 0
+                or resize(<void**> &self.row_a, capacity_in * sizeof(double)) < 0
+                or resize(<void**> &self.row_y, capacity_out * sizeof(double)) < 0):
             return out_of_memory()
-        a = <double*> allocate(room_in * room_in * sizeof(double))
-        y = <double*> allocate(room_in * room_out * sizeof(double))
+        a = <double*> allocate(capacity_in * capacity_in * sizeof(double))
+        y = <double*> allocate(capacity_in * capacity_out * sizeof(double))
         if a == NULL or y == NULL:
             free(a)
             free(y)
             return out_of_memory()
         for i in range(self.rank):
-            memcpy(a + i * room_in, self.a + i * self.room_in, self.inputs * sizeof(double))
-            memcpy(y + i * room_out, self.y + i * self.room_out, self.outputs * sizeof(double))
+            memcpy(a + i * capacity_in, self.a + i * self.capacity_in, self.inputs * sizeof(double))
+            memcpy(y + i * capacity_out, self.y + i * self.capacity_out, self.outputs * sizeof(double))
         free(self.a)
         free(self.y)
         self.a = a
         self.y = y
-        self.room_in = room_in
-        self.room_out = room_out
+        self.capacity_in = capacity_in
+        self.capacity_out = capacity_out
         return 0
 
     cdef bint fits(self, Py_ssize_t inputs, Py_ssize_t outputs) noexcept nogil:
         """Test whether this many columns are allowed; if not, drop all rows and learn no map."""
         if self.full:
             return False
-        if inputs > min(self.most + 1, self.room_in) or outputs > min(self.most + 1, self.room_out):
+        if inputs > min(self.most + 1, self.capacity_in) or outputs > min(self.most + 1, self.capacity_out):
             self.clear()
             self.full = True
             return False
@@ -95,7 +95,7 @@ cdef class Overlap:
         if not self.fits(j + 1, self.outputs):
             return -1
         for i in range(self.rank):
-            self.a[i * self.room_in + j] = 0.0
+            self.a[i * self.capacity_in + j] = 0.0
         if j and self.rank and self.input[0] == 0:
             self.a[j] = first * self.a[0]
         self.input[j] = slot
@@ -109,7 +109,7 @@ cdef class Overlap:
         if not self.fits(self.inputs, j + 1):
             return -1
         for i in range(self.rank):
-            self.y[i * self.room_out + j] = 0.0
+            self.y[i * self.capacity_out + j] = 0.0
         self.output[j] = slot
         self.outputs = j + 1
         return <int32_t> j
@@ -144,13 +144,13 @@ cdef class Overlap:
             if self.row_a[c] == 0.0:
                 continue
             if self.lead[c] < 0:
-                memcpy(self.a + self.rank * self.room_in, self.row_a, n * sizeof(double))
-                memcpy(self.y + self.rank * self.room_out, self.row_y, m * sizeof(double))
+                memcpy(self.a + self.rank * self.capacity_in, self.row_a, n * sizeof(double))
+                memcpy(self.y + self.rank * self.capacity_out, self.row_y, m * sizeof(double))
                 self.lead[c] = <int32_t> self.rank
                 self.rank += 1
                 return
-            r = self.a + self.lead[c] * self.room_in
-            s = self.y + self.lead[c] * self.room_out
+            r = self.a + self.lead[c] * self.capacity_in
+            s = self.y + self.lead[c] * self.capacity_out
             h = hypot(r[c], self.row_a[c])
             cs = r[c] / h
             sn = self.row_a[c] / h
@@ -166,13 +166,8 @@ cdef class Overlap:
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Clear the slot of an evicted feature; its columns stay."""
-        cdef Py_ssize_t j
-        for j in range(self.inputs):
-            if self.input[j] == slot:
-                self.input[j] = -1
-        for j in range(self.outputs):
-            if self.output[j] == slot:
-                self.output[j] = -1
+        clear_slot(self.input, self.inputs, slot)
+        clear_slot(self.output, self.outputs, slot)
 
     def dump(self):
         """Return the state as a dict of arrays."""
@@ -181,9 +176,9 @@ cdef class Overlap:
         y = np.zeros((self.rank, self.outputs))
         for i in range(self.rank):
             for j in range(self.inputs):
-                a[i, j] = self.a[i * self.room_in + j]
+                a[i, j] = self.a[i * self.capacity_in + j]
             for j in range(self.outputs):
-                y[i, j] = self.y[i * self.room_out + j]
+                y[i, j] = self.y[i * self.capacity_out + j]
         return {
             "overlap.a": a, "overlap.y": y,
             "overlap.input": np.array([self.input[j] for j in range(self.inputs)], dtype=np.int32),
@@ -215,12 +210,12 @@ cdef class Overlap:
         self.rank = rank
         for i in range(self.rank):
             for j in range(self.inputs):
-                self.a[i * self.room_in + j] = a[i, j]
+                self.a[i * self.capacity_in + j] = a[i, j]
             for j in range(self.outputs):
-                self.y[i * self.room_out + j] = y[i, j]
+                self.y[i * self.capacity_out + j] = y[i, j]
         self.rows = int(count[0])
         self.full = bool(count[1])
 
     def nbytes(self):
         """Return the allocated bytes."""
-        return self.room_in * (self.room_in + self.room_out) * sizeof(double)
+        return self.capacity_in * (self.capacity_in + self.capacity_out) * sizeof(double)

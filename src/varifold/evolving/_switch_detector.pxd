@@ -35,7 +35,7 @@ cdef class SwitchDetector:
     cdef double evidence                                 # log-likelihood ratio in nats: settled columns have gone
     cdef int64_t* switched_at                            # steps of the switches so far
     cdef readonly Py_ssize_t switches
-    cdef Py_ssize_t room
+    cdef Py_ssize_t capacity
 
     cdef int grow(self, Space space, Py_ssize_t capacity) except -1
     cdef int prepare(self) except -1 nogil

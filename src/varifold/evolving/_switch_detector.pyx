@@ -55,11 +55,11 @@ cdef class SwitchDetector:
 
     cdef int prepare(self) except -1 nogil:
         """Reserve memory for one more switch."""
-        if self.switches < self.room:
+        if self.switches < self.capacity:
             return 0
-        if resize(<void**> &self.switched_at, (2 * self.room + 4) * sizeof(int64_t)) < 0:
+        if resize(<void**> &self.switched_at, (2 * self.capacity + 4) * sizeof(int64_t)) < 0:
             return out_of_memory()
-        self.room = 2 * self.room + 4
+        self.capacity = 2 * self.capacity + 4
         return 0
 
     cdef bint may_join(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new) noexcept nogil:
@@ -259,4 +259,4 @@ cdef class SwitchDetector:
 
     def nbytes(self):
         """Return the allocated bytes."""
-        return self.arrays.nbytes() + self.room * sizeof(int64_t)
+        return self.arrays.nbytes() + self.capacity * sizeof(int64_t)

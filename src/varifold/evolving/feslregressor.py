@@ -49,7 +49,7 @@ class FESLRegressor(Switching, VaryingRegressor):
 
     *Deviations from the paper.* No projection to a ball; instead a step goes no further than to where the error
     vanishes, 1 / (x x). The loss that the mixture goes by is the squared error over that of two deviations of the
-    targets, at most 1, as the bound asks for losses in [0, 1]. What holds for the whole family (detected switches,
+    targets, at most 1, as the bound requires losses in [0, 1]. What holds for the whole family (detected switches,
     further switches, features that stay, scaling) is described at `varifold.evolving.base.EvolvingClassifier`. The
     paper's protocol is ``scale="none", fit_intercept=False`` with `switch`, `overlap` and `horizon` given.
 

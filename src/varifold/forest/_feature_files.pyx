@@ -1,6 +1,6 @@
 """Feature states as arrays of a model file, and back.
 
-Rows are saved for 2, 4, 8, ... classes, whatever there is room for.
+Rows are saved for 2, 4, 8, ... classes, whatever the capacity is.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ cdef object rows_as_array(const double* block, int head, int wide, int new_head,
 
 
 cdef double* rows_from_array(object row, int head, int wide, int new_head, int new_wide, int rows) except NULL:
-    """The reverse: a new block from an array laid out for `wide` classes."""
+    """Return a new block from an array laid out for `wide` classes."""
     cdef const double[::1] view = np.ascontiguousarray(row, dtype=np.float64)
     cdef double* block = <double*> allocate((new_head + rows * (1 + new_wide)) * sizeof(double))
     if block == NULL:
@@ -129,7 +129,7 @@ cdef class SavedFeatureStates(FeatureStates):
         Model.fill(self, arrays, capacity)
         wide = arrays["mass"].shape[0]
         if wide < self.classes:
-            raise ValueError(f"room for {wide} classes where there are {self.classes}")
+            raise ValueError(f"a capacity of {wide} classes where there are {self.classes}")
         self.widen(canonical_width(wide))
         for c in range(self.classes):
             self.mass[c] = arrays["mass"][c]
@@ -179,7 +179,7 @@ cdef class SavedFeatureStates(FeatureStates):
             d.total, d.lo, d.hi, n, held = next(digests).tolist()
             if not digest_reserve(d, int(n + held)):
                 raise MemoryError
-            self.largest = max(self.largest, <Py_ssize_t> d.room)
+            self.largest = max(self.largest, <Py_ssize_t> d.capacity)
             d.n = int(n)
             d.held = int(held)
             for k in range(d.n + d.held):
@@ -199,5 +199,5 @@ cdef class SavedFeatureStates(FeatureStates):
                 total += (2 * self.wide + 1) * sizeof(double)
             if self.states[u].digest != NULL:
                 for c in range(self.wide):
-                    total += sizeof(Digest) + 2 * sizeof(double) * self.states[u].digest[c].room
+                    total += sizeof(Digest) + 2 * sizeof(double) * self.states[u].digest[c].capacity
         return total

@@ -14,7 +14,7 @@ from varifold._engine.names.space cimport Seen, seen_count, seen_first, seen_las
 from varifold._numeric.heap cimport heap_drop, heap_key, heap_touch
 from varifold._numeric.memory cimport allocate, out_of_memory, resize
 from varifold.forest._pool cimport pool_empty, pool_free, pool_reserve, pool_take
-from varifold.forest._tdigest cimport FIRST_ROOM, Digest, Point, digest_clear, digest_is_full, digest_reserve
+from varifold.forest._tdigest cimport FIRST_CAPACITY, Digest, Point, digest_clear, digest_is_full, digest_reserve
 from varifold.forest._vanishing cimport Presence, presence_mark, soonest, vanishes
 
 from varifold._engine.state import per_class, per_slot
@@ -135,7 +135,7 @@ cdef class FeatureStates(Model):
         """Set the number of classes of blocks allocated from now on."""
         pool_empty(&self.rings, self.rule.words * sizeof(uint64_t))
         pool_empty(&self.digests, wide * sizeof(Digest))
-        pool_empty(&self.points, FIRST_ROOM * sizeof(Point))
+        pool_empty(&self.points, FIRST_CAPACITY * sizeof(Point))
         pool_empty(&self.forests, (2 * self.stumps + (self.stumps + 1) * (1 + wide)) * sizeof(double))
         pool_empty(&self.levels, (2 * wide + 1) * sizeof(double))
 
@@ -157,14 +157,14 @@ cdef class FeatureStates(Model):
             rings += state.presence.count == 0
             forests += state.forest == NULL and state.numbers + 1 >= self.grace
             digests += state.digest == NULL
-            if state.digest == NULL or y < 0 or state.digest[y].room == 0:
+            if state.digest == NULL or y < 0 or state.digest[y].capacity == 0:
                 points += 1
                 continue
             d = &state.digest[y]
-            if digest_is_full(d) and not digest_reserve(d, 2 * d.room):
+            if digest_is_full(d) and not digest_reserve(d, 2 * d.capacity):
                 return out_of_memory()
-            self.largest = max(self.largest, d.room)
-        self.largest = max(self.largest, <Py_ssize_t> FIRST_ROOM)
+            self.largest = max(self.largest, d.capacity)
+        self.largest = max(self.largest, <Py_ssize_t> FIRST_CAPACITY)
         pool_reserve(&self.rings, rings)
         pool_reserve(&self.digests, digests)
         pool_reserve(&self.points, points)

@@ -17,10 +17,10 @@ cdef double NONE = 1e999 - 1e999    # not a number
 
 
 cdef class Growing(Model):
-    """A model that keeps a window of rows and grows trees over it; what for stands in the .pxd file."""
+    """A model that keeps a window of rows and grows trees over it; the .pxd file describes their use."""
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        self.window.fit_table(capacity, self.window.room)
+        self.window.fit_table(capacity, self.window.capacity)
         return Model.grow(self, capacity)
 
     cdef Py_ssize_t pick(self, Py_ssize_t n) noexcept nogil:
@@ -167,7 +167,7 @@ cdef class Growing(Model):
     cdef void gather(self, int32_t* order, Py_ssize_t n, int32_t key) noexcept nogil:
         """Collect the rows' values under a key in `value`, NaN if absent; at most SAMPLE rows."""
         cdef Py_ssize_t i, at
-        cdef double* column = self.window.table + (key >> 1) * self.window.room
+        cdef double* column = self.window.table + (key >> 1) * self.window.capacity
         cdef Row* r
         if not key & 1 and (key >> 1) < self.window.tabled:
             for i in range(n):
@@ -284,7 +284,7 @@ cdef class Growing(Model):
         """Partition the rows stably into those that go left and right; return the number on the left."""
         cdef Py_ssize_t i, left = 0, right = 0
         cdef bint tabled = not split.key & 1 and (split.key >> 1) < self.window.tabled
-        cdef double* column = self.window.table + (split.key >> 1) * self.window.room
+        cdef double* column = self.window.table + (split.key >> 1) * self.window.capacity
         for i in range(n):
             if (side_of(column[order[i]], split.value, split.way) if tabled
                     else side(&self.window.row[order[i]], split.key, split.value, split.way)):

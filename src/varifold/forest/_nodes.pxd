@@ -17,7 +17,7 @@ cdef class Nodes:
     cdef readonly Py_ssize_t n_free    # free pairs
 
     cdef int reserve_pairs(self, Py_ssize_t pairs) except -1
-    cdef Py_ssize_t room_left(self) noexcept nogil
+    cdef Py_ssize_t free_pairs(self) noexcept nogil
     cdef int32_t take_pair(self) noexcept nogil
     cdef void release_pair(self, int32_t pair) noexcept nogil
     cdef void release_tree(self, int32_t root) noexcept nogil

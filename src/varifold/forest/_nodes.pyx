@@ -33,7 +33,7 @@ cdef class Nodes:
             self.arrays.reserve_slots(max(needed, self.arrays.slots + self.arrays.slots // 4))
         return 0
 
-    cdef Py_ssize_t room_left(self) noexcept nogil:
+    cdef Py_ssize_t free_pairs(self) noexcept nogil:
         """Return the number of pairs available now."""
         return self.n_free + (self.arrays.slots - self.used) // 2
 

@@ -71,10 +71,10 @@ cdef class ORF3VModel(Stumps):
         free(self.sorted_points)
         self.paired = False    # the pairs are freed before the states are cleared
 
-    cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil:
-        if self.paired and resize(<void**> &self.sorted_points, (room + 1) * wide * sizeof(Point)) < 0:
+    cdef int reserve_scratch(self, Py_ssize_t points, int wide) except -1 nogil:
+        if self.paired and resize(<void**> &self.sorted_points, (points + 1) * wide * sizeof(Point)) < 0:
             return out_of_memory()
-        return Stumps.reserve_scratch(self, room, wide)
+        return Stumps.reserve_scratch(self, points, wide)
 
     cdef int widen(self, int wide) except -1:
         if self.paired:
@@ -254,7 +254,8 @@ cdef class ORF3VModel(Stumps):
         for k in range(BINS - 1):
             out[k] = 0.0
             for c in range(self.classes):
-                out[k] += digest_below(&state.digest[c], self.sums + c * self.sums_room, nextafter(edge[k], INFINITY))
+                out[k] += digest_below(&state.digest[c], self.sums + c * self.sums_capacity,
+                                       nextafter(edge[k], INFINITY))
             out[k] /= total
 
     cdef void try_pair(self, View* v, int64_t t) noexcept nogil:
@@ -302,8 +303,9 @@ cdef class ORF3VModel(Stumps):
     cdef void judge(self, View* v, int y, double w) noexcept nogil:
         """Update forest weights by the accuracy of their own votes (eq. 8), and the temperature by the log loss.
 
-        The information of a vote about the label is kept beside it, since the weight alone does not separate good
-        forests from bad ones: where classes are not balanced most of them favour the largest class, and are right as often as it is.
+        The information of a vote about the label is kept with it, since the weight alone does not separate good
+        forests from bad ones: where classes are not balanced, most of them favour the largest class,
+        and are right as often as it is frequent.
         """
         cdef Py_ssize_t i
         cdef double* row

@@ -351,7 +351,7 @@ cdef class Pairs:
         return {"pairs": table, "pair_numbers": real, "pair_counts": count}
 
     def fill(self, dict arrays, int wide, numeric):
-        """Restore the result of dump() for `wide` classes; `numeric` tells whether a slot is numeric with a forest."""
+        """Restore the result of dump() for `wide` classes; `numeric` marks whether a slot is numeric with a forest."""
         cdef int p, k
         cdef const double[:, :, ::1] counts
         table = checked_array(arrays, "pairs", "i", (2 * self.limit, 3), 0, 1 << 53)

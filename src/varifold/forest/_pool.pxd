@@ -6,16 +6,16 @@ from varifold._numeric.memory cimport allocate, out_of_memory, resize
 
 cdef struct Pool:
     size_t size          # bytes per block
-    Py_ssize_t n, room   # blocks held, and capacity for pointers
+    Py_ssize_t n, capacity   # blocks held, and capacity for pointers
     void** block
 
 
 cdef inline int pool_reserve(Pool* p, Py_ssize_t count) except -1 nogil:
     """Hold at least this many blocks."""
-    if count > p.room:
+    if count > p.capacity:
         if resize(<void**> &p.block, count * sizeof(void*)) < 0:
             return out_of_memory()
-        p.room = count
+        p.capacity = count
     while p.n < count:
         p.block[p.n] = allocate(p.size)
         if p.block[p.n] == NULL:
@@ -42,4 +42,4 @@ cdef inline void pool_free(Pool* p) noexcept nogil:
     pool_empty(p, 0)
     free(p.block)
     p.block = NULL
-    p.room = 0
+    p.capacity = 0

@@ -1,4 +1,4 @@
-"""The best split of each column over a window of instances, searched at most once per instance."""
+"""Best split of each column over a window of instances, searched at most once per instance."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport qsort

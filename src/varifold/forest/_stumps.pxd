@@ -12,12 +12,12 @@ cdef class Stumps(SavedFeatureStates):
     cdef readonly bint paper_vote, quantiles, random_out, worst_out
     cdef readonly bint by_rounds       # update every forest when t mod r = 0, not each by its own values
     # scratch
-    cdef double* sums                  # [class][sums_room] running weights of a feature's digests
-    cdef Py_ssize_t sums_room
+    cdef double* sums                  # [class][sums_capacity] running weights of a feature's digests
+    cdef Py_ssize_t sums_capacity
     cdef double* below                 # [stump][class] weight below each edge
     cdef double* mix                   # [class]
 
-    cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil
+    cdef int reserve_scratch(self, Py_ssize_t points, int wide) except -1 nogil
     cdef void learn_number(self, int32_t u, double x, int y, double w, int64_t t) noexcept nogil
     cdef void learn_level(self, int32_t s, int32_t u, int y, double w, int64_t t) noexcept nogil
     cdef void renew(self, int32_t u, int64_t t) noexcept nogil

@@ -1,4 +1,4 @@
-"""The forests of ORF3V: stumps per feature, computed from class-wise t-digests and updated as those grow."""
+"""Forests of ORF3V: stumps per feature, computed from class-wise t-digests and updated as those grow."""
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -11,7 +11,7 @@ from varifold.forest._feature_files cimport SavedFeatureStates
 from varifold.forest._feature_state cimport FeatureState, FeatureStates
 from varifold.forest._pool cimport pool_take
 from varifold.forest._tdigest cimport (
-    FIRST_ROOM, Digest, Point, digest_add, digest_at, digest_below, digest_flush, digest_sums,
+    FIRST_CAPACITY, Digest, Point, digest_add, digest_at, digest_below, digest_flush, digest_sums,
 )
 
 cdef double TIE = 1e-12
@@ -30,21 +30,21 @@ cdef class Stumps(SavedFeatureStates):
 
     # ---------------------------------------------------------------- memory
 
-    cdef int reserve_scratch(self, Py_ssize_t room, int wide) except -1 nogil:
-        """Reserve scratch memory for digests of up to `room` points in each of `wide` classes."""
-        if resize(<void**> &self.sums, (room + 1) * wide * sizeof(double)) < 0:
+    cdef int reserve_scratch(self, Py_ssize_t points, int wide) except -1 nogil:
+        """Reserve scratch memory for digests of up to `points` points in each of `wide` classes."""
+        if resize(<void**> &self.sums, (points + 1) * wide * sizeof(double)) < 0:
             return out_of_memory()
         return 0
 
     cdef int widen(self, int wide) except -1:
-        self.reserve_scratch(self.sums_room, wide)
+        self.reserve_scratch(self.sums_capacity, wide)
         return FeatureStates.widen(self, wide)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         FeatureStates.prepare(self, slots, n, n_new, y)
-        if self.largest + 1 > self.sums_room:
+        if self.largest + 1 > self.sums_capacity:
             self.reserve_scratch(2 * self.largest, self.wide)
-            self.sums_room = 2 * self.largest
+            self.sums_capacity = 2 * self.largest
         return 0
 
     # ---------------------------------------------------------------- learning a value
@@ -74,9 +74,9 @@ cdef class Stumps(SavedFeatureStates):
         self.see(u, t)
         if state.digest == NULL:
             state.digest = <Digest*> pool_take(&self.digests)
-        if state.digest[y].room == 0:
+        if state.digest[y].capacity == 0:
             state.digest[y].point = <Point*> pool_take(&self.points)
-            state.digest[y].room = FIRST_ROOM
+            state.digest[y].capacity = FIRST_CAPACITY
         digest_add(&state.digest[y], x, w, self.compression)
         state.numbers += 1
         if state.forest == NULL:
@@ -116,7 +116,7 @@ cdef class Stumps(SavedFeatureStates):
         cdef int c
         for c in range(self.classes):
             digest_flush(&state.digest[c], self.compression)
-            digest_sums(&state.digest[c], self.sums + c * self.sums_room)
+            digest_sums(&state.digest[c], self.sums + c * self.sums_capacity)
 
     cdef double candidate(self, FeatureState* state, double u) noexcept nogil:
         """Map a number in [0, 1) to a threshold: within the range, or a quantile over all classes."""
@@ -144,7 +144,7 @@ cdef class Stumps(SavedFeatureStates):
         cdef int c
         cdef double b, a, below = 0.0, above = 0.0, pure_below = 0.0, pure_above = 0.0
         for c in range(self.classes):
-            b = digest_below(&state.digest[c], self.sums + c * self.sums_room, edge)
+            b = digest_below(&state.digest[c], self.sums + c * self.sums_capacity, edge)
             a = max(state.digest[c].total - b, 0.0)
             below += b
             above += a
@@ -223,7 +223,7 @@ cdef class Stumps(SavedFeatureStates):
         for j in range(J):
             below = 0.0
             for c in range(k):
-                b = digest_below(&state.digest[c], self.sums + c * self.sums_room, state.forest[j])
+                b = digest_below(&state.digest[c], self.sums + c * self.sums_capacity, state.forest[j])
                 self.below[j * k + c] = b
                 below += b
             above = max(all - below, 0.0)

@@ -15,7 +15,7 @@ cdef struct Digest:
     double hi
     int32_t n          # centroids
     int32_t held       # buffered values after them
-    int32_t room
+    int32_t capacity
     int32_t mixed      # centroids of unequal values, as counted by digest_sums()
 
 cdef void digest_clear(Digest* d) noexcept nogil
@@ -24,16 +24,16 @@ cdef bint digest_merge(Digest* d, Digest* other, double compression) noexcept no
 cdef void digest_sums(Digest* d, double* sums) noexcept nogil
 cdef double digest_below(Digest* d, double* sums, double x) noexcept nogil
 cdef double digest_at(Digest* d, double weight) noexcept nogil
-cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil
+cdef bint digest_reserve(Digest* d, Py_ssize_t capacity) noexcept nogil
 
 
 cdef enum:
-    FIRST_ROOM = 8     # capacity of a digest after its first value, in points
+    FIRST_CAPACITY = 8    # capacity of a digest after its first value, in points
 
 
 cdef inline bint digest_is_full(Digest* d) noexcept nogil:
     """Return whether one more value needs more capacity."""
-    return d.n + d.held == d.room
+    return d.n + d.held == d.capacity
 
 
 cdef inline void digest_add(Digest* d, double x, double w, double compression) noexcept nogil:

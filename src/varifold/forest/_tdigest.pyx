@@ -1,4 +1,4 @@
-"""The merging t-digest: a small sketch of a distribution, exact on the values that repeat.
+"""Merging t-digest: a small sketch of a distribution, exact on the values that repeat.
 
 Centroids follow Dunning and Ertl's k1 scale. Two things differ. Nothing is merged before there are more than
 ``compression + BUFFER`` distinct values, and a centroid all of whose values are equal stays a point: the distribution
@@ -17,19 +17,19 @@ from varifold._numeric.memory cimport resize
 from varifold.errors import DataError, ParameterError
 
 
-cdef bint digest_reserve(Digest* d, Py_ssize_t room) noexcept nogil:
+cdef bint digest_reserve(Digest* d, Py_ssize_t capacity) noexcept nogil:
     """Reserve memory for this many points. If memory is out, return False and change nothing."""
-    if room <= d.room:
+    if capacity <= d.capacity:
         return True
-    if resize(<void**> &d.point, room * sizeof(Point)) < 0:
+    if resize(<void**> &d.point, capacity * sizeof(Point)) < 0:
         return False
-    d.room = <int32_t> room
+    d.capacity = <int32_t> capacity
     return True
 
 
-cdef bint make_room(Digest* d) noexcept nogil:
+cdef bint reserve_value(Digest* d) noexcept nogil:
     """Reserve memory for one more value. If memory is out, return False and change nothing."""
-    return not digest_is_full(d) or digest_reserve(d, 2 * d.room if d.room else FIRST_ROOM)
+    return not digest_is_full(d) or digest_reserve(d, 2 * d.capacity if d.capacity else FIRST_CAPACITY)
 
 
 cdef void digest_clear(Digest* d) noexcept nogil:
@@ -252,7 +252,7 @@ cdef class TDigest:
         """Add a finite value with weight w > 0."""
         if not isfinite(x) or not (isfinite(w) and w > 0.0):
             raise DataError(f"a digest takes finite values with weights above 0, not {x!r} with {w!r}")
-        if not make_room(&self.d):
+        if not reserve_value(&self.d):
             raise MemoryError
         digest_add(&self.d, x, w, self.compression)
 
@@ -263,7 +263,7 @@ cdef class TDigest:
         if not np.isfinite(xs).all():
             raise DataError("a digest takes finite values only")
         for i in range(xs.shape[0]):
-            if not make_room(&self.d):
+            if not reserve_value(&self.d):
                 raise MemoryError
             digest_add(&self.d, xs[i], 1.0, self.compression)
 

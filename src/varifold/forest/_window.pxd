@@ -1,4 +1,4 @@
-"""The most recent labelled instances, by column, and the test of a split on one of them."""
+"""Most recent labelled instances, by column, and the test of a split on one of them."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -11,7 +11,7 @@ cdef struct Row:
     int32_t* key       # ascending, each once
     double* value
     Py_ssize_t n
-    Py_ssize_t room
+    Py_ssize_t capacity
     int y              # label of a classifier's row
     double target      # number of a regressor's row
     double w
@@ -66,10 +66,10 @@ cdef class Window:
     cdef Py_ssize_t numbers             # numbers in the window
     cdef bint closed                    # whether the ring stopped growing
     cdef Row* row                       # ring: row number t is at t % most
-    cdef Py_ssize_t room                # rows with allocated memory
-    cdef double* table                  # scratch [slot][room]: numbers by column and row, NaN if absent
+    cdef Py_ssize_t capacity            # rows with allocated memory
+    cdef double* table                  # scratch [slot][capacity]: numbers by column and row, NaN if absent
     cdef Py_ssize_t tabled              # slots in it; 0: no table
-    cdef int32_t* order                 # scratch [room]: row order while a tree grows, twice
+    cdef int32_t* order                 # scratch [capacity]: row order while a tree grows, twice
     cdef int32_t* spare
 
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil
@@ -77,7 +77,7 @@ cdef class Window:
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil
     cdef int take_rows(self, const int64_t[::1] ends, const int32_t[::1] keys, const double[::1] values,
                        const double[::1] y, const double[::1] w) except -1
-    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil
+    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t capacity) except -1 nogil
     cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil
     cdef bint holds_enough(self) noexcept nogil
     cdef void close_ring(self) noexcept nogil

@@ -73,7 +73,7 @@ cdef class Window:
 
     def __dealloc__(self):
         cdef Py_ssize_t i
-        for i in range(self.room):
+        for i in range(self.capacity):
             free(self.row[i].key)
             free(self.row[i].value)
         free(self.row)
@@ -83,34 +83,36 @@ cdef class Window:
 
     cdef int reserve_rows(self, Py_ssize_t rows) except -1 nogil:
         """Reserve memory for this many rows, and half as many again while the ring grows."""
-        cdef Py_ssize_t room = min(self.most, max(rows, self.room + self.room // 2))
-        if rows <= self.room:
+        cdef Py_ssize_t capacity = min(self.most, max(rows, self.capacity + self.capacity // 2))
+        if rows <= self.capacity:
             return 0
-        if (resize(<void**> &self.order, room * sizeof(int32_t)) < 0
-                or resize(<void**> &self.spare, room * sizeof(int32_t)) < 0
-                or resize_zeroed(<void**> &self.row, self.room * sizeof(Row), room * sizeof(Row)) < 0):
+        if (resize(<void**> &self.order, capacity * sizeof(int32_t)) < 0
+                or resize(<void**> &self.spare, capacity * sizeof(int32_t)) < 0
+                or resize_zeroed(<void**> &self.row, self.capacity * sizeof(Row), capacity * sizeof(Row)) < 0):
             raise MemoryError
-        self.fit_table(self.tabled, room)
-        self.room = room
+        self.fit_table(self.tabled, capacity)
+        self.capacity = capacity
         return 0
 
-    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t room) except -1 nogil:
+    cdef int fit_table(self, Py_ssize_t slots, Py_ssize_t capacity) except -1 nogil:
         """Reserve table memory for this many slots and rows; drop the table if it would become too large."""
-        cdef Py_ssize_t i, k, held = min(self.room, room)
+        cdef Py_ssize_t i, k, held = min(self.capacity, capacity)
         cdef double* table = NULL
-        if slots == 0 or (self.room > 0 and self.tabled == 0) or (slots <= self.tabled and room == self.room):
-            return 0    # disabled, or large enough
-        if slots * room > MOST_CELLS:
+        if slots == 0 or (self.capacity > 0 and self.tabled == 0):
+            return 0    # disabled
+        if slots <= self.tabled and capacity == self.capacity:
+            return 0    # large enough
+        if slots * capacity > MOST_CELLS:
             slots = 0
-        elif room:
-            table = <double*> allocate(slots * room * sizeof(double))
+        elif capacity:
+            table = <double*> allocate(slots * capacity * sizeof(double))
             if table == NULL:
                 raise MemoryError
             for i in range(slots):
                 for k in range(held if i < self.tabled else 0):
-                    table[i * room + k] = self.table[i * self.room + k]
-                for k in range(held if i < self.tabled else 0, room):
-                    table[i * room + k] = NONE
+                    table[i * capacity + k] = self.table[i * self.capacity + k]
+                for k in range(held if i < self.tabled else 0, capacity):
+                    table[i * capacity + k] = NONE
         free(self.table)
         self.table = table
         self.tabled = slots
@@ -122,16 +124,16 @@ cdef class Window:
         cdef Py_ssize_t i
         for i in range(r.n if self.tabled else 0):
             if not r.key[i] & 1:
-                self.table[(r.key[i] >> 1) * self.room + t] = NONE if take_out else r.value[i]
+                self.table[(r.key[i] >> 1) * self.capacity + t] = NONE if take_out else r.value[i]
 
     cdef int reserve_entries(self, Row* r, Py_ssize_t entries) except -1 nogil:
         """Reserve memory for this many entries in a row and keep its content."""
-        if entries <= r.room:
+        if entries <= r.capacity:
             return 0
         if (resize(<void**> &r.key, entries * sizeof(int32_t)) < 0
                 or resize(<void**> &r.value, entries * sizeof(double)) < 0):
             raise MemoryError
-        r.room = entries
+        r.capacity = entries
         return 0
 
     cdef int reserve(self, Py_ssize_t entries) except -1 nogil:
@@ -171,8 +173,8 @@ cdef class Window:
         """Remove the entries with this key from all rows; with a level, remove only the level."""
         cdef Py_ssize_t t, i, held = min(self.taken, <int64_t> self.most)
         cdef Row* r
-        for t in range(self.room if not key & 1 and (key >> 1) < self.tabled else 0):
-            self.table[(key >> 1) * self.room + t] = NONE
+        for t in range(self.capacity if not key & 1 and (key >> 1) < self.tabled else 0):
+            self.table[(key >> 1) * self.capacity + t] = NONE
         for t in range(held):
             r = &self.row[t]
             i = place(r, key)
@@ -200,7 +202,7 @@ cdef class Window:
             if self.row[i].n:
                 memcpy(&keys[ends[i]], self.row[i].key, self.row[i].n * sizeof(int32_t))
                 memcpy(&values[ends[i]], self.row[i].value, self.row[i].n * sizeof(double))
-        # the content does not tell whether a ring that stopped growing has lost numbers since
+        # the content does not show whether a ring that stopped growing has lost numbers since
         stopped = self.closed and self.taken == self.most and not self.holds_enough()
         return {"window.ends": np.asarray(ends), "window.keys": np.asarray(keys), "window.values": np.asarray(values),
                 "window.y": self.targets(held), "window.w": np.asarray(w),
@@ -267,5 +269,5 @@ cdef class Window:
     def nbytes(self):
         """Return the number of bytes held."""
         cdef Py_ssize_t i
-        return (self.room * (sizeof(Row) + 2 * sizeof(int32_t) + self.tabled * sizeof(double))
-                + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.room)))
+        return (self.capacity * (sizeof(Row) + 2 * sizeof(int32_t) + self.tabled * sizeof(double))
+                + sum(self.row[i].capacity * (sizeof(int32_t) + sizeof(double)) for i in range(self.capacity)))

@@ -73,7 +73,7 @@ cdef class WindowTrees(Growing):
         """Reserve memory for the row, and for all nodes of a tree if one may start."""
         cdef Py_ssize_t pairs = self.next_length() // self.fewest() + 1
         self.window.reserve(n + n_new)
-        if self.root_growing == 0 and self.nodes.room_left() < pairs:
+        if self.root_growing == 0 and self.nodes.free_pairs() < pairs:
             with gil:
                 self.nodes.reserve_pairs(pairs)
         return 0
@@ -135,7 +135,7 @@ cdef class WindowTrees(Growing):
     cdef void advance(self, bint prepared) noexcept nogil:
         """Add the instance to the window and continue the growing tree.
 
-        `prepared` says whether no tree was growing before this instance, so that prepare() made room for one to begin.
+        `prepared`: no tree was growing before this instance, so prepare() reserved memory for one to begin.
         """
         if self.root_growing and self.window.taken - self.window.most >= self.end - self.length_growing:
             self.work(ALL, self.trees)    # its oldest row is about to be overwritten
@@ -254,7 +254,7 @@ cdef class WindowTrees(Growing):
 
     def fill_trees(self, dict arrays, Py_ssize_t capacity):
         """Restore the checked result of dump_trees(), after the declared arrays."""
-        self.window.fit_table(capacity, self.window.room)
+        self.window.fit_table(capacity, self.window.capacity)
         self.window.fill(arrays, capacity, self.classes)
         counters = checked_array(arrays, "counters", "i", (8,), 0, 1 << 53).tolist()
         self.grown, self.length, self.since, self.judged, self.rising, earlier, self.earlier_length, self.trial = counters

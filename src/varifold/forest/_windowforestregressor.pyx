@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
-from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport Split
 from varifold.forest._window cimport Row
@@ -242,49 +241,15 @@ cdef class WindowForestRegression(RegressionModel):
     def __cinit__(self, int trees, Py_ssize_t window, double columns, int cuts, Py_ssize_t min_leaf, double smoothing,
                   uint64_t seed, Py_ssize_t numbers=0):
         self.forest = RegressionTrees(trees, window, columns, cuts, min_leaf, smoothing, seed, numbers, True)
+        self.hold("", self.forest)
         self.sees_empty = True
-        self.prepares = True
-
-    cdef int attach(self, Space space) except -1:
-        self.forest.attach(space)
-        return RegressionModel.attach(self, space)
 
     cdef int attach_target(self, TargetStatistics target) except -1:
         self.forest.target = target
         return RegressionModel.attach_target(self, target)
-
-    cdef int grow(self, Py_ssize_t capacity) except -1:
-        if self.forest.capacity < capacity:
-            self.forest.grow(capacity)
-        return RegressionModel.grow(self, capacity)
-
-    cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        return self.forest.prepare(slots, n, n_new, 0)
-
-    cdef void forget(self, int32_t slot) noexcept nogil:
-        self.forest.forget(slot)
 
     cdef double predict(self, View* v) noexcept nogil:
         return self.forest.predict(v)
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
         self.forest.learn_target(v, y, w)
-
-    cdef double magnitude(self, int32_t slot) noexcept nogil:
-        return self.forest.magnitude(slot)
-
-    cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        self.forest.contributions(v, label, out)
-
-    cdef dict absent_contributions(self, View* v, int label):
-        return self.forest.absent_contributions(v, label)
-
-    def dump(self, Py_ssize_t size):
-        return self.forest.dump(size)
-
-    def fill(self, dict arrays, Py_ssize_t capacity):
-        self.forest.fill(arrays, capacity)
-        self.grow(capacity)
-
-    def nbytes(self):
-        return self.forest.nbytes()

@@ -9,6 +9,8 @@ from varifold.linear._rule_regression cimport RuleRegression
 cdef class AdditiveRegression(RuleRegression):
     """Rule of Additive, updated by the error itself instead of a hinge loss."""
 
+    cdef AdditiveRule additive    # the same rule, as its own type
+
     def __cinit__(self, AdditiveRule rule not None):
         self.hold_rule(rule)
         self.additive = rule

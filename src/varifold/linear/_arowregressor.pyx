@@ -14,6 +14,8 @@ from varifold.linear._rule_regression cimport RuleRegression
 cdef class AROWRegression(RuleRegression):
     """Rule of AROW, updated by the error itself instead of a hinge loss."""
 
+    cdef AROWRule arow    # the same rule, as its own type
+
     def __cinit__(self, AROWRule rule not None):
         self.hold_rule(rule)
         self.arow = rule

@@ -29,6 +29,9 @@ cdef inline double shrink(double w, double by) noexcept nogil:
     return copysign(left if left > 0.0 else 0.0, w)
 
 
+cdef class FOBOSRule(BinaryRule)    # used by the functions before its definition
+
+
 cdef inline inlined weigh_problems(FOBOSRule rule, View* v, int first, int m, double* f) noexcept nogil:
     """Compute the scores of m problems with all shrinkage applied, except to the intercept, which comes first."""
     cdef double total[TOGETHER]
@@ -104,6 +107,9 @@ cdef wide learn_many(FOBOSRule rule, View* v, int first, int m, const double* y,
 
 cdef class FOBOSRule(BinaryRule):
     """Per slot and problem: the weight when last updated, and SHRUNK then. The intercept is not shrunk."""
+
+    cdef readonly double eta, lam
+    cdef readonly bint hinge
 
     def __cinit__(self, double eta, double lam, bint hinge):
         self.declare_rule(2, 2)

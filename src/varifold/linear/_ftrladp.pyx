@@ -37,6 +37,9 @@ cdef double FEWEST = 30.0  # rounds before the test for drift
 cdef double FAR = 1e4       # above it A is folded into u, before digits cancel
 
 
+cdef class FTRLADPRule(BinaryRule)    # used by the functions before its definition
+
+
 cdef inline inlined weigh_problems(FTRLADPRule rule, View* v, int first, int m, double* f) noexcept nogil:
     """Compute the scores of m problems in closed form: w = u - v (A + 1 / r) / LP."""
     cdef double factor[TOGETHER]
@@ -113,6 +116,11 @@ cdef wide learn_many(FTRLADPRule rule, View* v, int first, int m, const double* 
 
 cdef class FTRLADPRule(BinaryRule):
     """Per slot and problem: v and u (closed form), v and h (with L1 or L2), or v, h and r - 1 (per coordinate)."""
+
+    cdef readonly double L1, L2, LP, kappa
+    cdef readonly int decay
+    cdef readonly bint per_coordinate, closed
+    cdef double last_t, last_keep   # latest decay of the centre, and the round it was computed for
 
     def __cinit__(self, double L1, double L2, double LP, int decay, double kappa, bint per_coordinate):
         self.declare_rule(3 if per_coordinate else 2, GLOBALS)

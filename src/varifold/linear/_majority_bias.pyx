@@ -28,6 +28,15 @@ cdef double LARGEST_MARGIN = 1e100 # larger ones count as this large
 cdef class MajorityBias(Model):
     """Rule with a bias added to its scores; an instance without intercept has none."""
 
+    cdef readonly BinaryRule rule
+    cdef double* margin           # [class]: scores of the instance being learned, before it is learned
+    cdef double* counts           # [class]: weight learned
+    cdef double net_correct       # correct predictions of the margins minus those of the majority class, if they differ
+    cdef double total             # weight learned
+    cdef double size              # summed absolute margins
+    cdef double strength          # factor of the class shares, computed from net_correct; 0 when negligible
+    cdef double scaled_strength   # the same on the scale of a confident margin
+
     def __cinit__(self, BinaryRule rule not None):
         self.rule = rule
         self.hold("", rule)

@@ -23,16 +23,16 @@ cdef class ProblemMatrices:
 
     cdef int add_problems(self, Py_ssize_t problems) except -1:
         """Add matrices, growing by at least half so that adding one at a time is cheap."""
-        cdef Py_ssize_t room = max(problems, self.problems + self.problems // 2)
+        cdef Py_ssize_t capacity = max(problems, self.problems + self.problems // 2)
         cdef Py_ssize_t whole = self.side * self.side, bytes = whole * sizeof(double), c, i
         if problems <= self.problems:
             return 0
-        if resize_zeroed(<void**> &self.data, self.problems * bytes, room * bytes) < 0:
+        if resize_zeroed(<void**> &self.data, self.problems * bytes, capacity * bytes) < 0:
             raise MemoryError
-        for c in range(self.problems, room):
+        for c in range(self.problems, capacity):
             for i in range(self.side):
                 self.data[c * whole + i * self.side + i] = 1.0
-        self.problems = room
+        self.problems = capacity
         return 0
 
     cdef int add_rows(self, Py_ssize_t side) except -1:

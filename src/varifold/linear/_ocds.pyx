@@ -38,6 +38,9 @@ cdef inline double sign(double w) noexcept nogil:
     return <double> ((w > 0.0) - (w < 0.0))
 
 
+cdef class OCDSRule(BinaryRule)    # used by the functions before its definition
+
+
 cdef wide add_graph_rows(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const int32_t* row) noexcept nogil:
     """Add sum over present i of G_ij x_i / n to psi_j, for the first `side` slots j."""
     add_rows(rule.psi, matrix_of(rule.graph, c), rule.graph.side, side, n, row, rule.scaled)
@@ -50,6 +53,16 @@ cdef wide move_graph(OCDSRule rule, int c, Py_ssize_t side, Py_ssize_t n, const 
 
 cdef class OCDSRule(BinaryRule):
     """Per slot and problem: the weight, and for slots outside the graph the reconstruction's factor, less 1."""
+
+    cdef readonly double alpha, beta1, beta2, gamma
+    cdef readonly Py_ssize_t T, max_dense
+    cdef ProblemMatrices graph           # G by problem: from a feature present to one reconstructed
+    cdef double* psi                     # scratch, by slot of the graph: the reconstruction
+    cdef double* gradient                # scratch, by slot of the graph
+    cdef double* scaled                  # scratch, by entry of the view: value over n, or times the step
+    cdef int32_t* absent                 # scratch, by slot of the graph: those that the instance lacks
+    cdef uint8_t* is_present             # scratch, by slot of the graph, all zero
+    cdef double* order                   # scratch, by slot: the Laplacian times w, or weights to be sorted
 
     def __cinit__(self, double alpha, double beta1, double beta2, double gamma, Py_ssize_t T, Py_ssize_t max_dense):
         self.declare_rule(2, 3)

@@ -52,6 +52,9 @@ cdef inline double spread_with(double* s, Py_ssize_t plane, double x, double w) 
     return (s[M2 * plane] + w * count * share * d * d) * share
 
 
+cdef class OLIDSRule(TruncatedRule)    # used by the functions before its definition
+
+
 cdef inline inlined measure_problems(OLIDSRule rule, View* v, int first, int m, Py_ssize_t plane, double w, bint levels,
                                      double* f, double* norm, double* parts) noexcept nogil:
     """Compute the scores and the squared norms of (1 - p) x_n and p x_c of m problems; 1 - p and p into `parts`.
@@ -149,6 +152,11 @@ cdef class OLIDSRule(TruncatedRule):
     the 1 is standardised like numeric values: (1 - p) / sqrt(p (1 - p)); the values of the other levels are left
     out.
     """
+
+    cdef readonly double C, theta, lam, B
+    cdef readonly bint by_column     # an indicator is 0 in rows where its column has another value
+    cdef readonly double clip        # bound of a standardised indicator; 0 leaves indicators at 1
+    cdef uint8_t* stays              # scratch, by entry of the view: the feature was present in the round before
 
     def __cinit__(self, double C, double theta, double lam, double B, bint by_column=True, double clip=0.0):
         self.by_column = by_column

@@ -29,6 +29,9 @@ cdef enum:
     FEW = 8    # if fewer than one in 8 problems has a loss, update those one by one
 
 
+cdef class OLSFRule(TruncatedRule)    # used by the functions before its definition
+
+
 cdef inline inlined move_problems(OLSFRule rule, View* v, int first, int m, const double* step,
                                   bint sparse) noexcept nogil:
     """Add step[c] x to the weights of m problems, or of a sparse one, and update NORM."""
@@ -94,6 +97,9 @@ cdef wide learn_many(OLSFRule rule, View* v, int first, int m, const double* y, 
 
 cdef class OLSFRule(TruncatedRule):
     """Per slot and problem: the weight, over SCALE."""
+
+    cdef readonly int mode
+    cdef readonly double C, lam, B
 
     def __cinit__(self, str mode, double C, double lam, double B):
         self.declare_rule(1, 2)

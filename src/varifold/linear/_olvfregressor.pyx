@@ -16,6 +16,9 @@ from varifold.linear._rule_regression cimport RuleRegression
 cdef class OLVFRegression(RuleRegression):
     """Rule of OLVF with weights in the target's units and losses in deviations of the target."""
 
+    cdef OLVFRule olvf             # the same rule, as its own type
+    cdef readonly double epsilon   # errors up to this many deviations of the target have no loss
+
     def __cinit__(self, OLVFRule rule not None, double epsilon):
         self.hold_rule(rule)
         self.olvf = rule

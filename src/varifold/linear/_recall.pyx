@@ -14,7 +14,7 @@ Columns that others have pushed out of the list have no influence until they are
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
@@ -24,6 +24,9 @@ from varifold._engine.view cimport View
 from varifold.linear._diagonal cimport DiagonalRule, Input, pair_at
 
 from varifold._engine.state import per_slot
+
+cdef enum:
+    BINS = 8
 
 cdef double[BINS - 1] OCTILES = [-1.1503, -0.6745, -0.3186, 0.0, 0.3186, 0.6745, 1.1503]
 cdef double LEVEL = 0.6
@@ -42,6 +45,21 @@ cdef inline int bin_of(double x) noexcept nogil:
 
 cdef class RecallRule(DiagonalRule):
     """Per slot and problem mean and precision of each weight: a pair for every kind of input, value first."""
+
+    cdef readonly int most       # columns recalled
+    cdef readonly bint binned
+    cdef int level_pair          # first pair of a slot's level; pairs before it belong to its value
+    cdef int slow_pair
+    cdef int absence_pair
+    cdef int silence_pair
+    cdef int faded_pair          # of level times silence
+    cdef double* level           # [slot]: running mean of the scaled values
+    cdef double* slow            # [slot]: the same with a slower rate
+    cdef int64_t* last           # [slot]: latest step that had the column, counted from 1; 0: none
+    cdef int32_t* newer          # [slot]: linked list of columns by the step they were last seen, 0 at the ends
+    cdef int32_t* older
+    cdef int32_t newest
+    cdef int32_t* place          # [slot]: scratch of collect()
 
     def __cinit__(self, double r, bint binned=False, double memory=0.0, int most=64):
         self.level_pair = 1 + BINS if binned else 1

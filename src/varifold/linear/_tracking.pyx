@@ -16,6 +16,10 @@ from varifold._engine.state import fixed, per_slot
 cdef class TrackingRegression(RegressionModel):
     """Linear tracking model; `level_rate` and `rate` are the a and b above."""
 
+    cdef double* weight            # [slot]
+    cdef double* level             # [1]: current level of the targets
+    cdef double level_rate, rate
+
     def __cinit__(self, double level_rate, double rate):
         self.level_rate = level_rate
         self.rate = rate

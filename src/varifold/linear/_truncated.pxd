@@ -7,7 +7,7 @@ cdef class TruncatedRule(BinaryRule):
     cdef bint sparse             # whether weights are truncated; if not, there are no heaps
     cdef Heap* heap              # [problem], when sparse
     cdef Py_ssize_t heaps        # number of heaps
-    cdef Py_ssize_t heap_room    # allocated heaps
+    cdef Py_ssize_t heap_capacity    # allocated heaps
 
     cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1
     cdef void rebuild_heaps(self) noexcept nogil

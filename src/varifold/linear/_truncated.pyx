@@ -38,13 +38,13 @@ cdef class TruncatedRule(BinaryRule):
 
     cdef int reserve_heaps(self, Py_ssize_t problems, Py_ssize_t capacity) except -1:
         """Reserve one heap per problem, each for this many slots."""
-        cdef Py_ssize_t c, room
+        cdef Py_ssize_t c, heaps
         cdef Heap* h
-        if problems > self.heap_room:
-            room = max(problems, self.heap_room + self.heap_room // 2)
-            if resize(<void**> &self.heap, room * sizeof(Heap)) < 0:
+        if problems > self.heap_capacity:
+            heaps = max(problems, self.heap_capacity + self.heap_capacity // 2)
+            if resize(<void**> &self.heap, heaps * sizeof(Heap)) < 0:
                 raise MemoryError
-            self.heap_room = room
+            self.heap_capacity = heaps
         while self.heaps < problems:
             memset(&self.heap[self.heaps], 0, sizeof(Heap))
             self.heaps += 1
@@ -135,5 +135,5 @@ cdef class TruncatedRule(BinaryRule):
 
     def nbytes(self):
         cdef Py_ssize_t c
-        return (BinaryRule.nbytes(self) + self.heap_room * sizeof(Heap)
+        return (BinaryRule.nbytes(self) + self.heap_capacity * sizeof(Heap)
                 + sum(2 * self.heap[c].capacity * sizeof(int32_t) for c in range(self.heaps)))

@@ -9,7 +9,7 @@ from varifold.base.regressor import VaryingRegressor
 
 @declared
 class MeanRegressor(VaryingRegressor):
-    """The mean of the targets learned so far: the baseline that any other regressor has to beat.
+    """Mean of the targets learned so far: the baseline that any other regressor has to beat.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class OLVFRegressor(VaryingRegressor):
     B
         Share of the known features whose weights are kept, in (0, 1]; 1 is the dense form.
     variant
-        ``"kkt"`` divides by the confidences, as the paper's objective asks; ``"printed"`` multiplies, as printed.
+        ``"kkt"`` divides by the confidences, as the paper's objective requires; ``"printed"`` multiplies, as printed.
     scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 

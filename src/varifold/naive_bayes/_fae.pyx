@@ -83,7 +83,7 @@ cdef class FAEModel(PresenceTable):
     cdef readonly Py_ssize_t growth      # instances before falling accuracy may trigger a new member (r)
     cdef readonly bint hard              # members vote for one label instead of by their probabilities
     cdef uint8_t* recent                 # ring: 1 where the ensemble's last predictions were correct, twice the members' span
-    cdef readonly int64_t answered       # predictions so far
+    cdef readonly int64_t predicted       # predictions so far
     cdef Worth* worth                    # scratch [slot]
     cdef int32_t* chosen                 # scratch [slot]
     cdef uint8_t* here                   # scratch [slot], 0 between calls: whether the instance has the slot
@@ -241,8 +241,8 @@ cdef class FAEModel(PresenceTable):
         self.mark(v, True)
         self.vote(out)
         if self.members.n:
-            self.recent[self.answered % (2 * self.members.span)] = likeliest(self.classes, out) == y
-            self.answered += 1
+            self.recent[self.predicted % (2 * self.members.span)] = likeliest(self.classes, out) == y
+            self.predicted += 1
         for j in range(self.members.n):
             self.members.judge(j, self.prediction[j] == y)
         PresenceTable.learn(self, v, y, w)
@@ -255,10 +255,10 @@ cdef class FAEModel(PresenceTable):
 
     cdef double recent_accuracy(self, Py_ssize_t span) noexcept nogil:
         """Return the accuracy of the ensemble's last `span` predictions, or of all if there are fewer."""
-        cdef Py_ssize_t i, room = 2 * self.members.span, n = <Py_ssize_t> min(self.answered, <int64_t> span)
+        cdef Py_ssize_t i, length = 2 * self.members.span, n = <Py_ssize_t> min(self.predicted, <int64_t> span)
         cdef Py_ssize_t right = 0
         for i in range(n):
-            right += self.recent[(self.answered - 1 - i) % room]
+            right += self.recent[(self.predicted - 1 - i) % length]
         return <double> right / n if n else 1.0
 
     cdef Py_ssize_t choose(self) noexcept nogil:
@@ -388,7 +388,7 @@ cdef class FAEModel(PresenceTable):
                 return "chosen"
         return ""
 
-    def portraits(self):
+    def summaries(self):
         """Return (age, accuracy, marks, weight of its vote, slots of its features) per member, oldest first."""
         cdef Py_ssize_t j, e, start = 0
         cdef double sum = self.weigh()
@@ -404,12 +404,12 @@ cdef class FAEModel(PresenceTable):
 
     def dump(self, Py_ssize_t size):
         return {**PresenceTable.dump(self, size), **self.members.dump(self.classes),
-                "answered": np.array([self.answered], dtype=np.int64)}
+                "predicted": np.array([self.predicted], dtype=np.int64)}
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         PresenceTable.fill(self, arrays, capacity)
         self.members.fill(arrays, self.space.size, self.classes)
-        self.answered = int(checked_array(arrays, "answered", "i", (1,), 0, 1 << 53)[0])
+        self.predicted = int(checked_array(arrays, "predicted", "i", (1,), 0, 1 << 53)[0])
 
     def nbytes(self):
         return PresenceTable.nbytes(self) + self.members.nbytes()

@@ -152,8 +152,8 @@ class FAE(UnscaledLearner, VaryingClassifier):
     def learners(self) -> list[Member]:
         """Members of the ensemble, oldest first."""
         name_of = self._engine.space.name_of
-        portraits = cast(FAEModel, self._engine.model).portraits()
+        summaries = cast(FAEModel, self._engine.model).summaries()
         return [
             Member(age, accuracy, marks, weight, [name_of(slot) for slot in slots])
-            for age, accuracy, marks, weight, slots in portraits
+            for age, accuracy, marks, weight, slots in summaries
         ]

@@ -1,4 +1,5 @@
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
@@ -10,9 +11,17 @@ cdef struct Row:
     int32_t* slot
     double* x
     Py_ssize_t n
-    Py_ssize_t room    # allocated entries
+    Py_ssize_t capacity    # allocated entries
     int y
     double w
+
+cdef inline void leave_out(View* v, Py_ssize_t i, View* part) noexcept nogil:
+    """Copy all entries of a view but the i-th to the arrays of `part`."""
+    part.n = v.n - 1
+    memcpy(part.slot, v.slot, i * sizeof(int32_t))
+    memcpy(part.slot + i, v.slot + i + 1, (v.n - 1 - i) * sizeof(int32_t))
+    memcpy(part.x, v.x, i * sizeof(double))
+    memcpy(part.x + i, v.x + i + 1, (v.n - 1 - i) * sizeof(double))
 
 cdef class NeighboursModel(Model):
     cdef readonly int k

@@ -77,11 +77,11 @@ cdef class NeighboursModel(Model):
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil:
         """Reserve n entries for an instance of the ring."""
-        if n <= r.room:
+        if n <= r.capacity:
             return 0
         if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
             raise MemoryError
-        r.room = n
+        r.capacity = n
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
@@ -205,12 +205,8 @@ cdef class NeighboursModel(Model):
         whole = self.partial_scores[label]
         part.slot = self.partial_slot
         part.x = self.partial_x
-        part.n = v.n - 1
         for i in range(1, v.n):
-            memcpy(part.slot, v.slot, i * sizeof(int32_t))
-            memcpy(part.slot + i, v.slot + i + 1, (v.n - 1 - i) * sizeof(int32_t))
-            memcpy(part.x, v.x, i * sizeof(double))
-            memcpy(part.x + i, v.x + i + 1, (v.n - 1 - i) * sizeof(double))
+            leave_out(v, i, &part)
             self.scores(&part, self.partial_scores)
             out[i] = whole - self.partial_scores[label]
             total += out[i]
@@ -288,4 +284,4 @@ cdef class NeighboursModel(Model):
     def nbytes(self):
         cdef Py_ssize_t i
         return (Model.nbytes(self) + self.window * (sizeof(Row) + (2 + self.tabled) * sizeof(double))
-                + sum(self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.window)))
+                + sum(self.row[i].capacity * (sizeof(int32_t) + sizeof(double)) for i in range(self.window)))

@@ -14,7 +14,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
 class Switch(NamedTuple):
-    """The content of one panel."""
+    """Content of one panel."""
 
     title: str
     wrong: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The style of all pictures: colours that colour-blind readers can distinguish, plain axes, labels at the lines."""
+"""Style of all pictures: colours that colour-blind readers can distinguish, plain axes, labels at the lines."""
 
 from __future__ import annotations
 

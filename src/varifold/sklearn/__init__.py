@@ -1,4 +1,4 @@
-"""The learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``.
+"""Learners as scikit-learn estimators, for data frames whose columns change. Needs the extra ``sklearn``.
 
 It imports `base`, streams and what is below; nothing but the command line imports it.
 """

@@ -1,4 +1,4 @@
-"""The data X of scikit-learn's users, keyed by column name: frames, arrays, sparse matrices, lists."""
+"""Data X of scikit-learn's users, keyed by column name: frames, arrays, sparse matrices, lists."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _LONGEST_LOG = 200
 
 @dataclass(frozen=True)
 class Plan:
-    """What every worker needs: the learner before learning, and the limits."""
+    """Input of every worker: the learner before learning, and the limits."""
 
     blank: VaryingClassifier
     wait: int
@@ -49,7 +49,7 @@ class Plan:
 
 
 class Token(NamedTuple):
-    """The micro-batch of a bucket's state, and the settings with which it was written."""
+    """Micro-batch of a bucket's state, and the settings with which it was written."""
 
     counter: int
     nonce: bytes
@@ -98,7 +98,7 @@ class LiveBucket:
 
 
 class Cache:
-    """The buckets whose learners this process keeps; the least recently used ones are dropped first."""
+    """Buckets whose learners this process keeps; the least recently used ones are dropped first."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[tuple[str, int], LiveBucket] = OrderedDict()

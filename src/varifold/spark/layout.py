@@ -1,4 +1,4 @@
-"""The columns of a Spark frame, and its rows as lines of JSON: one string per row goes from the JVM to Python.
+"""Columns of a Spark frame, and its rows as lines of JSON: one string per row goes from the JVM to Python.
 
 A line is an object with the key ``k``, the id ``i``, the order ``o``, the label ``y``, the weight ``w``, the numbers
 ``n`` and the strings ``s`` of a row; what a row does not have is left out. `Row` reads it.
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     label: Any
     weight: float | None
     x: dict[str, Any] | None
-    """The instance; None if the row is the label of an earlier one."""
+    """Instance; None if the row is the label of an earlier one."""
 
     @classmethod
     def parse(cls, line: str) -> Row:
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The roles of the columns of a frame.
+    """Roles of the columns of a frame.
 
     `numbers` and `words` are each the name of a map column (string to double, string to string) or a list of plain
     columns, whose names are then the names of the features.

@@ -18,7 +18,7 @@ from varifold.spark.bucket import Key, Token
 __all__ = ["SCHEMA", "RowState"]
 
 SCHEMA = "counter long, nonce binary, buckets int, wait int, model string, log string, keys binary"
-"""The schema of the row, for Spark."""
+"""Schema of the row, for Spark."""
 _HEAD = struct.Struct("<II")
 
 

@@ -202,15 +202,37 @@ def read(
         raise ParameterError(f"format must be one of {', '.join(FORMATS)}. Got {format!r} instead.")
     column = target if target is None or isinstance(target, str) else None
     context = Context(
-        column, target_type, types or {}, absent, on_error, omitted, id, time, weight, ignore, block_rows, delimiter,
-        decimal, thousands, header, max_line, unlabelled, Dates(dates or {}, time, date_order), key,
-    )  # fmt: skip
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
+        target=column,
+        target_type=target_type,
+        types=types or {},
+        absent=absent,
+        on_error=on_error,
+        omitted=omitted,
+        id=id,
+        time=time,
+        weight=weight,
+        ignore=ignore,
+        block_rows=block_rows,
+        delimiter=delimiter,
+        decimal=decimal,
+        thousands=thousands,
+        header=header,
+        max_line=max_line,
+        unlabelled=unlabelled,
+        dates=Dates(dates or {}, time, date_order),
+        key=key,
+    )
     if hasattr(paths, "tocsr") or type(paths).__module__ == "numpy":
         return ReadStream(context, lambda: read_matrix(context, paths, target))
     if column is not target:
         raise ParameterError(f"target must be the name of a column. Got {target!r} instead.")
+    return _stream_of(paths, context, format, encoding)
+
+
+def _stream_of(paths: Any, context: Context, format: str | None, encoding: str) -> ReadStream:
+    """Make a stream of files, a frame or an iterable of dicts."""
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
     # files first: narwhals searches the metadata of all installed packages
     if isinstance(paths, Sequence) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         return ReadStream(context, lambda: _read_files(context, paths, format, encoding), once="-" in paths)

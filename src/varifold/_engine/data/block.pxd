@@ -1,10 +1,6 @@
 from varifold._engine.names.vocabulary cimport Labels, Vocabulary
 
-cdef extern from *:
-    """
-    #define VARIFOLD_LARGEST_WEIGHT 1e9
-    #define VARIFOLD_SMALLEST_WEIGHT 1e-100
-    """
+cdef extern from "varifold/_engine/constants.h":
     const double LARGEST_WEIGHT "VARIFOLD_LARGEST_WEIGHT"     # larger weights count as this, so that sums stay finite
     const double SMALLEST_WEIGHT "VARIFOLD_SMALLEST_WEIGHT"   # smaller weights count as 0: their quotients are not finite
 

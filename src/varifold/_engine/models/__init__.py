@@ -1,1 +1,1 @@
-"""What the engine needs of a method's mathematics: `Model`, `RegressionModel`, `BinaryRule`, `PythonRule`."""
+"""Base classes for a method's mathematics: `Model`, `RegressionModel`, `BinaryRule`, `PythonRule`."""

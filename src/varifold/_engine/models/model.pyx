@@ -1,4 +1,4 @@
-"""What the engine needs of a method's mathematics: `Model`, and `Components` for a model that is made of models."""
+"""Base class for a method's mathematics: `Model`, and `Components` for a model that is made of models."""
 
 cimport cython
 import numpy as np
@@ -246,7 +246,7 @@ ctypedef void (*contributions_call)(void*, View*, int, double*) noexcept nogil
 
 
 cdef class Components:
-    """The models that a model is made of, over the same space; whatever concerns all of them is forwarded here.
+    """Models that a model is made of, over the same space; whatever concerns all of them is forwarded here.
 
     A component that is disabled, and a place that is empty, is left out of everything.
     """

@@ -36,6 +36,20 @@ cdef class PythonCaller(Model):
         error.add_note(f"raised in {call} at step {v.step + 1:,}" if v != NULL else f"raised in {call}")
         self.failed = error
 
+    cdef void call_scores(self, View* v, double* out) noexcept with gil:
+        """Call the Python code for scores()."""
+        pass
+
+    cdef void call_learn(self, View* v, int y, double w) noexcept with gil:
+        """Call the Python code for learn()."""
+        pass
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        self.call_scores(v, out)
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.call_learn(v, y, w)
+
     def calls_python(self):
         return True
 
@@ -91,15 +105,9 @@ cdef class PythonModel(PythonCaller):
         except BaseException as error:
             self.keep(error, f"{type(self.learner).__name__}.learn_one()", v)
 
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        self.call_scores(v, out)
-
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        self.call_learn(v, y, w)
-
 
 cdef class RuleModel(PythonCaller):
-    """The methods of a PythonRule, which see names, scaled values and labels; the engine does the rest.
+    """Methods of a PythonRule, which see names, scaled values and labels; the engine does the rest.
 
     The rule is its own learner: its state is attributes of it, which pickles and copies include. Only a rule that
     defines dump() and fill() has arrays here.
@@ -173,13 +181,7 @@ cdef class RuleModel(PythonCaller):
         except BaseException as error:
             self.keep(error, f"{type(self.rule).__name__}.explain()", v)
 
-    # ---------------------------------------------------------------- what the engine calls
-
-    cdef void scores(self, View* v, double* out) noexcept nogil:
-        self.call_scores(v, out)
-
-    cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        self.call_learn(v, y, w)
+    # ---------------------------------------------------------------- called by the engine
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         self.call_forget(slot)

@@ -1,4 +1,4 @@
-"""What the engine needs of a regression method's mathematics.
+"""Base class for a regression method's mathematics.
 
 A method derives from `RegressionModel`, declares its arrays in ``__cinit__`` (see `State`) and writes
 

@@ -1,4 +1,4 @@
-"""The base of regression methods, and the running statistics of the target; the .pxd file describes the contract."""
+"""Base of regression methods, and the running statistics of the target; the .pxd file describes the contract."""
 
 import numpy as np
 

@@ -7,10 +7,7 @@ from libc.stdint cimport int64_t
 cdef extern from "Python.h":
     bint PyBool_Check(object) noexcept
 
-cdef extern from *:
-    """
-    #define VARIFOLD_LARGEST 1e150
-    """
+cdef extern from "varifold/_engine/constants.h":
     const double LARGEST "VARIFOLD_LARGEST"   # larger magnitudes are clamped to it, since their squares overflow
 
 # The kind of a value that was read.

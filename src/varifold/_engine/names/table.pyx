@@ -77,6 +77,19 @@ def taken_error(name):
                             "choose another name")
 
 
+cdef int link_name(NameTable names, object name, int32_t i) except -1:
+    """Make a name, which is not in the table, the key of an id; there is a free place."""
+    cdef Py_ssize_t j = hash_of(<PyObject*> name) & names.mask
+    while names.table[j] > 0:
+        j = (j + 1) & names.mask
+    if names.table[j] == 0:
+        names.filled += 1
+    names.table[j] = i + 1
+    Py_INCREF(name)
+    names.key[i] = <PyObject*> name
+    return 0
+
+
 cdef class NameTable:
     """Name (str or int, which differ) -> dense id; id 0 is reserved for the intercept."""
 
@@ -164,21 +177,13 @@ cdef class NameTable:
     cdef int32_t insert(self, object name, int kind, int32_t column) except -2:
         """Return a new id for a canonical name that is not in the table; column -1 means itself."""
         cdef int32_t i
-        cdef Py_ssize_t j
         self.reserve(1)
         if self.free_ids:
             i = self.free_ids.pop()
         else:
             i = <int32_t> self.size
             self.size += 1
-        j = hash_of(<PyObject*> name) & self.mask
-        while self.table[j] > 0:
-            j = (j + 1) & self.mask
-        if self.table[j] == 0:
-            self.filled += 1
-        self.table[j] = i + 1
-        Py_INCREF(name)
-        self.key[i] = <PyObject*> name
+        link_name(self, name, i)
         self.kind[i] = <uint8_t> kind
         self.column[i] = i if column < 0 else column
         if kind & (NUMERIC | INDICATOR):
@@ -315,20 +320,13 @@ cdef class NameTable:
 
     cdef int rename(self, dict changes) except -1:
         """Rename ids; no other id has the new names by now; reserve() was called before."""
-        cdef Py_ssize_t j
         cdef int32_t i
         for i in changes:
             self.table[self.place_of(i)] = -1
         for i, name in changes.items():
-            j = hash_of(<PyObject*> name) & self.mask
-            while self.table[j] > 0:
-                j = (j + 1) & self.mask
-            if self.table[j] == 0:
-                self.filled += 1
-            self.table[j] = i + 1
-            Py_INCREF(name)
-            Py_DECREF(<object> self.key[i])
-            self.key[i] = <PyObject*> name
+            old = <object> self.key[i]
+            link_name(self, name, i)
+            Py_DECREF(old)
         return 0
 
     def __len__(self):

@@ -1,1 +1,1 @@
-"""What a learner predicts: labels (`ClassTarget`), numbers (`RealTarget`) or nothing (`NoTarget`)."""
+"""Targets of a learner: labels (`ClassTarget`), numbers (`RealTarget`) or nothing (`NoTarget`)."""

@@ -1,4 +1,4 @@
-"""The target of classifiers: labels, their counts, the decision between them, and sets of labels."""
+"""Target of classifiers: labels, their counts, the decision between them, and sets of labels."""
 
 cimport cython
 import numpy as np

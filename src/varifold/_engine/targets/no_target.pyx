@@ -1,4 +1,4 @@
-"""The target of an imputer, which learns without labels: its prediction is the absent values."""
+"""Target of an imputer, which learns without labels: its prediction is the absent values."""
 
 cimport cython
 import numpy as np

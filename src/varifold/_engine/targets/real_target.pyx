@@ -1,4 +1,4 @@
-"""The target of regressors: numbers, their running statistics, and intervals."""
+"""Target of regressors: numbers, their running statistics, and intervals."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a learner predicts, as the engine sees it.
+"""Base class of targets: what a learner predicts, as the engine sees it.
 
 A target holds the truth of the instance at hand and the prediction for it. For each instance the engine calls, in this
 order, as far as they apply: `read` (or `read_row`), `reserve_label`, `predict`, `add_label`, `learn` (or
@@ -27,7 +27,7 @@ cdef object checked_steps(Block block, object steps, object missing, str what):
 
 
 cdef class Target:
-    """The base of targets; this one predicts nothing."""
+    """Base of targets; this one predicts nothing."""
 
     cdef int attach(self, Instance instance, Model model) except -1:
         """Set the engine's instance and model; raise if this was done before."""

@@ -27,7 +27,7 @@ class Committer:
         self.commits = 0
         self.stopped: str | None = None
         self.disk = ThreadPoolExecutor(1, thread_name_prefix="database")
-        """The only thread that uses the database; it runs its tasks in order."""
+        """Sole thread that uses the database; it runs its tasks in order."""
         self.packing = ThreadPoolExecutor(2, thread_name_prefix="snapshot")
         """Threads that wait for the child processes that pack snapshots."""
         self._on_fatal = on_fatal

@@ -11,14 +11,7 @@ from libc.string cimport memchr, memcpy, memset
 
 from varifold.streams.readers._numbers cimport NOT_QUICK, quick_number
 
-cdef extern from *:
-    """
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    #define VARIFOLD_LITTLE_ENDIAN 1
-    #else
-    #define VARIFOLD_LITTLE_ENDIAN 0
-    #endif
-    """
+cdef extern from "varifold/streams/readers/decimals.h":
     const bint LITTLE_ENDIAN "VARIFOLD_LITTLE_ENDIAN"
 
 cdef enum Role:

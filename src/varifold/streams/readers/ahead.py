@@ -20,7 +20,7 @@ NAME = "varifold-reader"
 
 
 class _StoppedError(Exception):
-    """The consumer needs no further batches."""
+    """Raised when the consumer needs no further batches."""
 
 
 class _Handover:

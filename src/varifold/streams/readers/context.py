@@ -1,4 +1,4 @@
-"""The context of one stream, shared by its readers: options, names, labels, types, rows that could not be read."""
+"""Context of one stream, shared by its readers: options, names, labels, types, rows that could not be read."""
 
 from __future__ import annotations
 

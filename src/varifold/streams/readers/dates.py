@@ -36,7 +36,7 @@ PARTS: dict[str, Callable[[datetime], float | str]] = {
 
 
 class Dates:
-    """The parts of dates that become features, by column: ``{"when": ["hour", "weekday"]}``.
+    """Parts of dates that become features, by column: ``{"when": ["hour", "weekday"]}``.
 
     A part is the feature ``column:part``. `hour` is a number from 0 to 24, `weekday` and `month` are categories, `day`
     (of the month), `year` and `elapsed` (days since 1970) are numbers. `age` is the days from the date to the time of

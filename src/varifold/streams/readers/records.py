@@ -20,7 +20,7 @@ from varifold.streams.stream import Batch
 __all__ = ["Record", "Row", "batches_of", "flatten", "rows_of"]
 
 Record = tuple[int, Mapping[Any, Any]]
-"""The line (or number) of a record, and its values by name."""
+"""Line (or number) of a record, and its values by name."""
 
 _DEEPEST = 50
 

@@ -31,7 +31,7 @@ cdef struct Pending:
 
 @cython.final
 cdef class Row:
-    """The current row: its columns and which of its cells are shown. Rows with the same columns share the lookup."""
+    """Current row: its columns and which of its cells are shown. Rows with the same columns share the lookup."""
 
     cdef int32_t* place         # place of each cell's column, if ids do not determine it
     cdef const int32_t* column  # `place` or the ids: the place of cell k's column is column[k] - offset

@@ -1,4 +1,4 @@
-"""The columns of a block, in the order in which they first occur."""
+"""Columns of a block, in the order in which they first occur."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Columns", "zscore"]
 
 
 class Columns:
-    """The columns that occur in a block; `position` maps each vocabulary id to the position of its column.
+    """Columns that occur in a block; `position` maps each vocabulary id to the position of its column.
 
     With `known`, the columns of earlier blocks, those keep their positions and new ones follow.
     """

@@ -1,4 +1,4 @@
-"""The stream of FESL, PAFE and CWFE: one feature space replaces another."""
+"""Stream of FESL, PAFE and CWFE: one feature space replaces another."""
 
 from __future__ import annotations
 

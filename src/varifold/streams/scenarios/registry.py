@@ -1,4 +1,4 @@
-"""The scenarios by name: the papers' ways to make a fixed data set vary."""
+"""Scenarios by name: the papers' ways to make a fixed data set vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input and output of a scenario."""
+"""Input and output of a scenario."""
 
 from __future__ import annotations
 
