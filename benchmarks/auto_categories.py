@@ -2,11 +2,11 @@
 
     python benchmarks/auto_categories.py [--seeds 0 1 2] [--rows 4000]
 
-Predict, then learn. First streams with a column of 100 to 2,000 levels beside eight others, of which the levels say
-something about the label or nothing: log loss and area under the ROC curve (error with more than two labels) of
+Predict, then learn. First streams with a column of 100 to 2,000 levels and eight others; the levels are informative
+about the label or not: log loss and area under the ROC curve (error with more than two labels) of
 `AutoClassifier` without the column, of the learner with it, and of river's logistic regression without the column
 and with it. Then words (a bag of words, coded
-1, whose vocabulary grows): the error beside ORF3V and NB3 alone. Choices were made on seeds 100 and 101.
+1, whose vocabulary grows): the error, compared with ORF3V and NB3 alone. Choices were made on seeds 100 and 101.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The default learner on data sets outside the papers, beside river's learners and our own single methods.
+"""Compare the default learner with river's learners and our own single methods, on data sets outside the papers.
 
     python benchmarks/auto_outside.py --repeats 3
 

@@ -1,10 +1,10 @@
-"""The default learner beside batch boosting and river's learners, on streams with interactions and with drift.
+"""Compare the default learner with batch boosting and river's learners, on streams with interactions and with drift.
 
     python benchmarks/auto_peers.py --cache peers.jsonl --seeds 0 1 2 --jobs 2 [--old OLD/bin/python]
 
 Predict, then learn, one instance at a time. Prints the error in % averaged over the seeds, the best peer, and how far
 `AutoClassifier` is behind it. LightGBM is fitted again every 500 rows, on all rows so far or on the last 1,000, and
-answers the most frequent label before that. `--old` is the interpreter of an environment that holds an older build of
+predicts the most frequent label before that. `--old` is the interpreter of an environment that holds an older build of
 varifold, which becomes a separate column. Every cell (stream, seed, learner) is written to the cache
 as soon as it is known, so that a run can be stopped and resumed. Choices are made on seeds from 100 on; 0 to 2 are for
 the report.
@@ -384,7 +384,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--streams", nargs="+", choices=STREAMS, help="instead of groups")
-    parser.add_argument("--learners", nargs="+", default=[*PEERS, "auto"], help="the last is held against the peers")
+    parser.add_argument("--learners", nargs="+", default=[*PEERS, "auto"], help="the last is compared with the peers")
     parser.add_argument("--old", default="", help="interpreter of an environment with an older build of varifold")
     parser.add_argument("--again", nargs="+", default=[], help="learners whose cells are run again")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)

@@ -1,9 +1,10 @@
-"""Microseconds an instance, predicted and learned one dict at a time: the default learner beside river's.
+"""Measure microseconds per instance, predicted and learned as dicts: the default learner compared with river's.
 
     python benchmarks/auto_speed.py
 
-57 features, 28 present. Asked: `balanced` at least 5 times as fast as ARF with 10 trees, `fast` no slower than logistic
-regression behind a scaler. Every learner runs in turn, in the same process; the fastest of three rounds is shown.
+57 features, 28 present. Required: `balanced` at least 5 times as fast as ARF with 10 trees, `fast` no slower than
+logistic regression behind a scaler. Every learner runs in turn, in the same process; the fastest of three rounds is
+shown.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def main() -> None:
     for name, us in best.items():
         print(f"{name:45} {us:9.1f} us")
     arf, lr = best["river ARF(10)"], best["river StandardScaler + LogisticRegression"]
-    print(f"balanced: {arf / best['auto balanced']:.1f} times as fast as ARF(10) (asked 5)")
-    print(f"fast: {lr / best['auto fast']:.1f} times as fast as logistic regression (asked 1)")
+    print(f"balanced: {arf / best['auto balanced']:.1f} times as fast as ARF(10) (required: 5)")
+    print(f"fast: {lr / best['auto fast']:.1f} times as fast as logistic regression (required: 1)")
 
 
 if __name__ == "__main__":

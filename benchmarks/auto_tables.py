@@ -1,4 +1,4 @@
-"""The default learner, untouched, beside the best printed figure of any method in every cell of the papers' tables.
+"""Compare the default learner with the best printed figure of any method, in every cell of the papers' tables.
 
     VARIFOLD_DATA=... python benchmarks/auto_tables.py [--repeats 3] [--tables ovfm-2,ovfiv-2] [--single arow,additive]
 
@@ -9,7 +9,7 @@ running majority class. A cell is won when ours is below the best printed one.
 At the end: the cells not won, each with what learners reach offline on the very rows and a reason; the cells behind the
 majority class; and the average rank among all printed methods and all of ours. Offline means five-fold cross-validation
 on all rows of the stream of the first seed, or of an evolving stream on the rows that count: the best of ridge (absent
-values zero after standardising), a random forest and gradient boosting (both told what is absent). A set of more than
+values zero after standardising), a random forest and gradient boosting (both see what is absent). A set of more than
 `--rows` rows is cut to its first permuted rows, and marked with `*`.
 """
 
@@ -196,7 +196,7 @@ def summarise(cells: list[Cell], args: argparse.Namespace) -> None:
         print(f"{title}: won {won} of {len(some)} ({won / len(some):.1%}), ahead of every single learner in {ahead}")
     behind = {f"{c.data.name} {c.setting.scenario}": c.runs.mean - c.runs.majority for c in cells}
     worst = sorted(behind.items(), key=lambda item: -item[1])[:3]
-    print("furthest behind the majority class (at most .005 is asked): ", end="")
+    print("furthest behind the majority class (at most .005 is allowed): ", end="")
     print("; ".join(f"{place} {gap:+.4f}" for place, gap in worst))
     print("\naverage rank, as a part of those in the cell (0 best, 1 last), all printed methods and ours:")
     for rank, name, count in ranks(cells)[:10]:

@@ -1,4 +1,4 @@
-"""The copula family against published figures, and what it costs.
+"""Compare the copula family with published figures, and measure its cost.
 
     python benchmarks/copula_tables.py table2 [--published ovfm_table2.csv] [--repeats 10] [--sets german,wdbc]
     python benchmarks/copula_tables.py ovfiv --published ovfiv_table2.csv [--repeats 3]
@@ -7,10 +7,10 @@
     python benchmarks/copula_tables.py recovery [--out FILE.png] | imdb
 
 ``table2``: OVFM, OVFM-L and the raw learner alone on the streams of the OVFM paper. ``ovfiv``: the same on those of the
-OVFIV paper. ``speed``: instances a second, half absent. ``imputation``: error beside mean and mode. ``--peer`` asks
-another library on the same rows in the same run, by a Python that has it (``speed/copula_peers.py``). ``recovery``:
-distance to a known correlation as instances come. ``imdb``: 7,500 words. The data sets are read from the folder that
-VARIFOLD_DATA names.
+OVFIV paper. ``speed``: instances per second, half absent. ``imputation``: error compared with mean and mode. ``--peer``
+runs another library on the same rows in the same run, with a Python that has it (``speed/copula_peers.py``).
+``recovery``: distance to a known correlation as instances arrive. ``imdb``: 7,500 words. The data sets are read from
+the folder that VARIFOLD_DATA names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The evolving family against the figures of the CWFE paper, and what the papers do not measure.
+"""Compare the evolving family with the figures of the CWFE paper, and measure what the papers do not.
 
     python benchmarks/evolving_tables.py table2              accuracy and F-measure after the switch, 15 methods, 8 sets
     python benchmarks/evolving_tables.py detection           are switches found, and only switches?
@@ -184,16 +184,16 @@ def verdict(ours, printed, ceiling):
         gap = {t: ours["accuracy", method][t] - printed["accuracy", method][t] for t in SETS}
         low = {t: f"{d:+.3f}" for t, d in gap.items() if d < -0.05}
         near = {t: f"{gap[t]:+.3f}" for t in ("Credit-a", "Diabetes", "Splice")}
-        print(f"{method}: at most .05 below published on {8 - len(low)} of 8 (asked 7) {low or ''}")
-        print(f"{method}: minus published {near} (asked -.010 or more)")
+        print(f"{method}: at most .05 below published on {8 - len(low)} of 8 (required: 7) {low or ''}")
+        print(f"{method}: minus published {near} (required: -.010 or more)")
         above = [t for t in SETS if printed["accuracy", method][t] > ceiling["all rows"][t]]
         print(f"{method}: published is above the offline ridge on all rows on {', '.join(above) or 'none'}")
     mine = {m: ours["accuracy", m] for m in METHODS}
     least = min(SETS, key=lambda t: mine["CWFE-c"][t] - max(mine["NCW"][t], mine["RCW-u"][t]))
     gap = mine["CWFE-c"][least] - max(mine["NCW"][least], mine["RCW-u"][least])
-    print(f"CWFE-c minus the better of NCW and RCW-u: {gap:+.3f} at the least, on {least} (asked -.010 or more)")
+    print(f"CWFE-c minus the better of NCW and RCW-u: {gap:+.3f} at the least, on {least} (required: -.010 or more)")
     order = {m: f"{np.mean(list(mine[m].values())):.3f}" for m in METHODS if m[-2:] in ("-c", "-s")}
-    print(f"mean accuracy {order} (asked CWFE above PAFE and FESL)", flush=True)
+    print(f"mean accuracy {order} (required: CWFE above PAFE and FESL)", flush=True)
 
 
 # -------------------------------------------------------------------- what the papers do not measure
@@ -351,9 +351,9 @@ TABLES["picture"] = (picture, 40)
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=TABLES)
-    parser.add_argument("--repeats", type=int, help="streams a set (default: 10; switches 100, cost 20, picture 40)")
+    parser.add_argument("--repeats", type=int, help="streams per set (default: 10; switches 100, cost 20, picture 40)")
     parser.add_argument("--seed", type=int, default=0, help="of the first stream")
-    parser.add_argument("--out", default="switch.png", help="where the picture goes")
+    parser.add_argument("--out", default="switch.png", help="file of the picture")
     arguments = parser.parse_args()
     show, usual = TABLES[arguments.table]
     arguments.seeds = range(arguments.seed, arguments.seed + (arguments.repeats or usual))

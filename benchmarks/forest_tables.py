@@ -1,4 +1,4 @@
-"""ORF3V's published table beside ours, speed beside river's trees, memory under bursts, importances beside the truth.
+"""Compare ORF3V with its published table, with the speed of river's trees and with true importances; memory in bursts.
 
     python -m benchmarks.forest_tables table2 --repeats 10
     python -m benchmarks.forest_tables table2 --repeats 10 --river
@@ -95,7 +95,7 @@ def table2(args: argparse.Namespace) -> None:
 def beside_river(args: argparse.Namespace) -> None:
     """Compare with river on fewer rows, since its forest needs milliseconds per instance (`--cut`, `--budget`)."""
     learners = {"ORF3V": ORF3V, "pairs=20": OURS["pairs=20"], **PEERS}
-    print(f"\nThe same streams for all: at most {args.cut:,} rows of a set, drawn at random, shuffles as told.\n")
+    print(f"\nThe same streams for all: at most {args.cut:,} rows of a set, drawn at random, shuffles as given.\n")
     header("stream", "data set", "rows", "shuffles", *learners)
     total = dict.fromkeys(learners, 0.0)
     best = dict.fromkeys(learners, 0)
@@ -385,9 +385,9 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="first shuffle")
-    parser.add_argument("--river", action="store_true", help="river's learners too (minutes)")
-    parser.add_argument("--cut", type=int, default=3_000, help="most rows of a set beside river's learners")
-    parser.add_argument("--budget", type=int, default=6_000, help="most rows over all shuffles beside river's learners")
+    parser.add_argument("--river", action="store_true", help="also run river's learners (minutes)")
+    parser.add_argument("--cut", type=int, default=3_000, help="most rows of a set with river's learners")
+    parser.add_argument("--budget", type=int, default=6_000, help="most rows over all shuffles with river's learners")
     parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--features", type=int, default=100_000)
     parser.add_argument("--words", type=int, default=7_500, help="of IMDB")

@@ -1,4 +1,4 @@
-"""The linear family and OVFIV beside their papers' figures.
+"""Compare the linear family and OVFIV with their papers' figures.
 
     python benchmarks/linear_tables.py methods [--scale paper] [--repeats 10] [--published FOLDER]
     python benchmarks/linear_tables.py ovfiv [--scenario uninformative] [--repeats 10] [--published FOLDER]
@@ -8,7 +8,7 @@
 
 ``methods``: every linear method at ``vfs:0.5`` and ``trapezoidal``, and the majority class. ``ovfiv``: the base learner
 alone, the mixture, and the published mixture. ``sparsity``: λ of the variation learner. ``misses``: every published
-cell of the linear methods at these two scenarios beside ours as in the paper, over parameters that the paper may have
+cell of the linear methods at these two scenarios next to ours as in the paper, over parameters that the paper may have
 searched, with an intercept, and with other scaling. ``presence``: OVFIV against its base with 100,000 known features.
 The original data sets are read from the folder that VARIFOLD_DATA names; FOLDER holds the published
 tables as CSV (those of the package).
@@ -149,7 +149,7 @@ def misses(args: argparse.Namespace) -> None:
         return f"{min(rates):.3f} to {max(rates):.3f}"
 
     constant = {"fit_intercept": True, "majority_bias": False}
-    print(f"{args.repeats} streams; no intercept, whole-set z-scores unless said; * beyond 2 sd of the published")
+    print(f"{args.repeats} streams; no intercept, whole-set z-scores unless stated; * beyond 2 sd of the published")
     heads = ["searched      ", "with intercept", "range scaled  ", "with intercept", "as given, int."]
     print(f"{'table':<9}{'scenario':<13}{'set':<11}{'method':<7}{'published':>15}{'ours':>8} " + f"{'':2}".join(heads))
     for table, scenario, name, method, mean, sd in cells_of(args.published):

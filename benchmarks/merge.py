@@ -6,7 +6,7 @@ Seeds from 3000 on are for reports; how learners are merged was chosen with seed
 
 Seven of ten instances (half of the values removed, order by seed) are learned, the others tested: percent right, mean
 over the repeats. ``one``: all instances in one stream; ``shard``: one learner of one shard; ``merged``: all shards,
-merged once, at the end; ``rounds``: the stream in so many rounds, after each of which every shard goes on from the
+merged once, at the end; ``rounds``: the stream in that many rounds, after each of which every shard continues from the
 merged learner; ``vote``: `Vote` of the shards. The last column is merged less one stream; ``!`` marks more than .5
 points behind. For exact methods it is followed by the largest difference between two probabilities.
 The original data sets are read from the folder that VARIFOLD_DATA names.

@@ -1,4 +1,4 @@
-"""Our regressors beside river's and a refit LightGBM, on streams whose features come and go.
+"""Compare our regressors with river's and a refit LightGBM, on streams whose features come and go.
 
     python -m benchmarks.regressors [--seeds 0 1 2] [--rows 2000] [--only auto,LR,...] [--cells FILE]
 
@@ -137,11 +137,11 @@ def error(learner: Any, rows: Rows) -> float:
     total = 0.0
     for step, (x, y) in enumerate(rows):
         try:
-            said = learner.predict_one(x)
+            prediction = learner.predict_one(x)
             learner.learn_one(x, y)
         except (ValueError, KeyError, TypeError, ZeroDivisionError, IndexError, AttributeError):
             return math.nan
-        total += abs(said - y) if step else 0.0
+        total += abs(prediction - y) if step else 0.0
     return total / max(1, len(rows) - 1)
 
 

@@ -3,9 +3,10 @@
     python benchmarks/spark_exactly_once.py [--keys 1000] [--rows 1000] [--kills 3] [--model arow] [--files 100]
         [--batch 2] [--features 20] [--folder FOLDER]
 
-Writes the stream as files, then runs a driver over them and kills it with SIGKILL after a part of the answers, `kills`
-times; the last driver goes on to the end. Then every answer is compared with one process that has one learner per key:
-each instance answered once, label and probabilities equal to the bit. 18 % of the labels come 1 to 20 rows late.
+Writes the stream as files, then runs a driver over them and kills it with SIGKILL after some of the predictions,
+`kills` times; the last driver runs to the end. Then every prediction is compared with one process that has one learner
+per key: each instance predicted once, label and probabilities equal to the bit. 18 % of the labels come 1 to 20 rows
+late.
 """
 
 from __future__ import annotations

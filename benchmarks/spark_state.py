@@ -1,4 +1,4 @@
-"""What a key costs in Spark's state: bytes of its snapshot, and the memory of RocksDB over many micro-batches.
+"""Measure what a key costs in Spark's state: bytes of its snapshot, and the memory of RocksDB over many micro-batches.
 
     python benchmarks/spark_state.py [--models arow additive orf3v auto] [--features 30] [--after 100 1000] [--keys 5]
     python benchmarks/spark_state.py --batches 50 [--models arow] [--keys 100] [--rows 200]

@@ -1,4 +1,4 @@
-"""WindowForest on streams whose label depends on several features together, beside river's trees and LightGBM.
+"""Compare WindowForest with river's trees and LightGBM, on streams whose label depends on several features together.
 
     python benchmarks/window_forest.py --seeds 2
 
@@ -44,9 +44,9 @@ def exclusive_or(n: int, seed: int) -> Rows:
 def category_pairs(n: int, seed: int) -> Rows:
     """Generate labels that depend on two of five columns with six levels; 5 % of the labels are wrong."""
     rng = random.Random(seed)
-    answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
+    truth = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
     rows = [{f"c{i}": rng.choice("uvwxyz") for i in range(5)} for _ in range(n)]
-    return [(x, answer[x["c0"], x["c1"]] != (rng.random() < 0.05)) for x in rows]
+    return [(x, truth[x["c0"], x["c1"]] != (rng.random() < 0.05)) for x in rows]
 
 
 def segments(n: int, seed: int) -> Rows:

@@ -1,8 +1,8 @@
-"""Reading and learning a CSV file with empty cells: processor time and peak memory of ours and others.
+"""Measure reading and learning a CSV file with empty cells: processor time and peak memory of ours and others.
 
     python -m benchmarks.reading --rows 1000000 --columns 50 --directory DIR [--only NAME ...]
 
-Every contender runs in a process of its own on the same generated file, which is deleted afterwards.
+Every contender runs in a separate process on the same generated file, which is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def peak() -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
-    raise OSError("the kernel does not tell VmHWM")
+    raise OSError("the kernel does not report VmHWM")
 
 
 def compare(path: Path, names: list[str]) -> None:
@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--directory", type=Path, default=Path())
     parser.add_argument("--only", nargs="*", choices=list(CONTENDERS), default=list(CONTENDERS))
-    parser.add_argument("--repeat", type=int, default=1, help="write the generated rows so many times")
+    parser.add_argument("--repeat", type=int, default=1, help="write the generated rows this many times")
     parser.add_argument("--measure", choices=list(CONTENDERS), help=argparse.SUPPRESS)
     parser.add_argument("--file", help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Whether reading and learning a CSV file overlap: wall time of `varifold run` beside that of its two parts.
+"""Measure whether reading and learning a CSV file overlap: wall time of `varifold run` and of its two parts.
 
     python -m benchmarks.reading.overlap [--rows 1000000] [--columns 50] [--times 5] [--directory DIR]
 
 The parts are reading alone, and predicting, scoring and learning the same blocks from memory (OLVF). The whole is the
-command, where a thread reads ahead. Every measurement is a process of its own and the best wall time counts; processor
-time is split into that of the main thread and of the others. Wall time says nothing while other processes have the
+command, where a thread reads ahead. Every measurement is a separate process and the best wall time counts; processor
+time is split into that of the main thread and of the others. Wall time means nothing while other processes use the
 processors: the load before each round is printed, and where the machine allows it the measurements may be given
 real-time priority (``chrt -f 1 python -m ...``).
 """

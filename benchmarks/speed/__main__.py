@@ -1,4 +1,4 @@
-"""Time of one prequential step (predict, then learn) of ours and others on the same instances, in one run.
+"""Measure the time of one prequential step (predict, then learn) of ours and others on the same instances, in one run.
 
     python -m benchmarks.speed [--only TEXT]
 
@@ -6,8 +6,8 @@
 words (25,000 texts, 7,500 words, about 120 each, Zipf). Every figure is the best of three passes from an empty model,
 of fifteen for those that take less than a second in all; the passes of all contenders take turns, so that a busy
 machine is unfair to none. Elapsed time, and processor time of all threads: vowpalwabbit parses in a second one. Below
-each table, what the project asks of its figures.
-The evolving family has a stream of its own, whose features are replaced (`evolving.py`).
+each table, what the project requires of its figures.
+The evolving family has a separate stream, whose features are replaced (`evolving.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DICTS, BLOCK, VOWPAL = "varifold OLVF, dicts", "varifold OLVF, block", "vowpalwa
 LOGISTIC, SCALED = "river LogisticRegression", "river StandardScaler | LogisticRegression"
 LIMIT = "C, scaler + intercept + OLVF"
 SPAM, WORDS = "spambase, vfs:0.5", "bag of words"
-ASKED = {
+REQUIRED = {
     SPAM: (
         (DICTS, SCALED, ".067"),
         (DICTS, LOGISTIC, ".250"),
@@ -155,7 +155,7 @@ def vowpal(block: Any, folder: Path) -> Iterator[tuple[str, int, Callable[[], An
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="contenders whose name holds this")
+    parser.add_argument("--only", default="", help="contenders whose name contains this")
     only = parser.parse_args().only
     for title, block in ((SPAM, spambase()), (WORDS, bag_of_words())):
         print(f"\n{title}: {len(block)} instances, {len(block.indices) / len(block):.1f} values each", flush=True)
@@ -164,10 +164,10 @@ def main() -> None:
             seen = _by_turns(found)
         for name, (elapsed, used) in seen.items():
             print(f"  {name:45} {elapsed:10.3f} us an instance {used:10.3f} us of processor time", flush=True)
-        for one, other, asked in ASKED[title]:
+        for one, other, limit in REQUIRED[title]:
             if one in seen and other in seen:
                 elapsed, used = (mine / theirs for mine, theirs in zip(seen[one], seen[other], strict=True))
-                print(f"  {one} / {other}: {elapsed:.3f}, of processor time {used:.3f} (asked: at most {asked})")
+                print(f"  {one} / {other}: {elapsed:.3f}, of processor time {used:.3f} (required: at most {limit})")
     linear.show(spambase(), only)
     evolving.show(only)
 

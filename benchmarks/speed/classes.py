@@ -1,11 +1,11 @@
-"""What labels cost: one prequential step of every method at 2, 10, 100 and 1,000 labels, 28 features present.
+"""Measure what labels cost: one prequential step of every method at 2, 10, 100 and 1,000 labels, 28 features present.
 
     python -m benchmarks.speed.classes [--only TEXT] [--labels 2 10 100 1000]
 
 Made data: 28 numbers, all present, the label the largest of as many linear scores. Every label was learned before the
-clock starts. Microseconds of processor time per instance through the block door, the best of several passes, and over
-the time at the smallest number of labels. Below it, 10,000 labels and 100 features present beside a plain loop in C
-over the same multiplications.
+clock starts. Microseconds of processor time per instance through blocks, the best of several passes, and over
+the time at the smallest number of labels. Below it, 10,000 labels and 100 features present, compared with a plain loop
+in C over the same multiplications.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def many(names: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="methods whose name holds this")
+    parser.add_argument("--only", default="", help="methods whose name contains this")
     parser.add_argument("--labels", type=int, nargs="+", default=[2, 10, 100, 1000])
     parser.add_argument("--many", nargs="*", default=["pa", "arow", "olvf"], help=f"methods to try at {MANY:,} labels")
     args = parser.parse_args()

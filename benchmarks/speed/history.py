@@ -1,4 +1,4 @@
-"""The standing record of speed: a few ratios, measured in one run, kept in `benchmarks/history.csv` and drawn.
+"""Keep a record of speed: a few ratios, measured in one run, in `benchmarks/history.csv`, with a picture.
 
     python -m benchmarks.speed.history [--dry-run]
 
@@ -240,7 +240,7 @@ def measured() -> list[Entry]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dry-run", action="store_true", help="compare with the record and leave it as it is")
+    parser.add_argument("--dry-run", action="store_true", help="compare with the record without writing to it")
     dry = parser.parse_args().dry_run
     earlier, now = read_record(RECORD), measured()
     last = {(entry.machine, entry.measure): entry.ratio for entry in earlier}

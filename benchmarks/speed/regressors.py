@@ -66,7 +66,7 @@ def show() -> None:
         two = f"{1e6 * best[name, 'block']:>9.3f}" if name in makers else f"{'':>9}"
         print(f"  {name:42}{1e6 * one:>9.2f}{two}{one / best[RIVER, 'dicts']:>15.3f}")
     ratio = best["arowregressor", "dicts"] / best[RIVER, "dicts"]
-    print(f"  arowregressor / {RIVER}: {ratio:.3f} (asked: at most 1/10 = .100)")
+    print(f"  arowregressor / {RIVER}: {ratio:.3f} (required: at most 1/10 = .100)")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What a large feature space costs: time as it grows, bytes a feature, and the time of `import varifold`.
+"""Measure what a large feature space costs: time as it grows, bytes per feature, and the time of `import varifold`.
 
     python -m benchmarks.speed.universe [--features 1000000]
 
-OLVF, dense and sparse, learns and predicts instances of 100 features out of 10^4 and out of 10^6 known ones. Beside it
-a bare loop looks every name up twice in a dict of that size: what the machine's caches cost anybody. Each figure is the
-best of five passes over 4,000 instances, the two taking turns.
+OLVF, dense and sparse, learns and predicts instances of 100 features out of 10^4 and out of 10^6 known ones. For
+comparison a bare loop looks up every name twice in a dict of that size: what the machine's caches cost in any case.
+Each figure is the best of five passes over 4,000 instances, the two taking turns.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def passes(model: Any, table: dict[str, float], rows: list[dict[str, float]]) ->
 
 def growth(large: int) -> None:
     print(f"{PRESENT} features present, {SMALL:,} -> {large:,} known; us an instance")
-    for name, (params, asked) in FORMS.items():
+    for name, (params, limit) in FORMS.items():
         rng = np.random.default_rng(0)
         found = []
         for known in (SMALL, large):
@@ -73,14 +73,14 @@ def growth(large: int) -> None:
         ours, bare = found[1][0] / found[0][0], found[1][1] / found[0][1]
         print(f"  {name:15} OLVF {found[0][0]:7.2f} -> {found[1][0]:7.2f} ({ours:.2f}x)", end="   ")
         print(f"dict loop {found[0][1]:6.2f} -> {found[1][1]:6.2f} ({bare:.2f}x)", end="   ")
-        print(f"growth over the dict's: {ours / bare:.2f} (asked: at most {asked})")
+        print(f"growth over the dict's: {ours / bare:.2f} (required: at most {limit})")
         held = {part: count / large for part, count in model.state_bytes().items()}
         numeric = held["seen"] + held["scaler"] + 16.0
         heap = held["model"] - 16.0 if params else 0.0
         print(
-            f"  {'':15} bytes a feature: numeric {numeric:.1f} (asked: at most 64), names {held['names']:.1f}", end=""
+            f"  {'':15} bytes per feature: numeric {numeric:.1f} (at most 64), names {held['names']:.1f}", end=""
         )
-        print(f" and heap {heap:.1f}: {held['names'] + heap:.1f} (asked: at most 40)", flush=True)
+        print(f" and heap {heap:.1f}: {held['names'] + heap:.1f} (required: at most 40)", flush=True)
 
 
 def imports() -> None:
@@ -92,7 +92,7 @@ def imports() -> None:
         return min(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(5))
 
     numpy, ours = seconds("numpy"), seconds("varifold")
-    print(f"import numpy {numpy:.3f} s, varifold {ours:.3f} s: {ours - numpy:.3f} s over numpy's (asked: below 0.3)")
+    print(f"import numpy {numpy:.3f} s, varifold {ours:.3f} s: {ours - numpy:.3f} s over numpy's (required: below 0.3)")
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
-"""What the copula and the forest cost on wide streams, and on streams whose features are replaced for good.
+"""Measure what the copula and the forest cost on wide streams, and on streams whose features are replaced permanently.
 
     python -m benchmarks.speed.wide [--rows 4000] [--only churn present]
 
 ``churn``: 30 features present of 60 that exist; in every fifth instance one of the 60 vanishes for ever and a new one
-takes its place. Microseconds an instance in each quarter of the stream, and the error over the last half. ``present``:
-every feature of 30, 125 and 500, and 500 of 2,000, present; microseconds an instance and nanoseconds a value. All
-through the block door, processor time, learning alone.
+takes its place. Microseconds per instance in each quarter of the stream, and the error over the last half. ``present``:
+every feature of 30, 125 and 500, and 500 of 2,000, present; microseconds per instance and nanoseconds per value. All
+through blocks, processor time, learning alone.
 """
 
 from __future__ import annotations

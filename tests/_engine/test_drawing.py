@@ -26,8 +26,9 @@ PARTS = rows()
 
 
 def classes() -> dict[str, tuple[str, str, set[str]]]:
-    """The same of the source: cdef classes, and attributes whose type is one of them."""
-    found = {}
+    """Return the same from the source: cdef classes, attributes whose type is one of them, and the struct View."""
+    assert "cdef struct View:" in (ENGINE / "view.pxd").read_text()
+    found: dict[str, tuple[str, str, set[str]]] = {"View": ("view", "", set())}
     for path in sorted(ENGINE.rglob("*.pyx")):
         declarations = path.with_suffix(".pxd") if path.with_suffix(".pxd").exists() else path
         text = declarations.read_text()

@@ -113,7 +113,7 @@ class AutoReport:
     history_weights: np.ndarray[Any, Any]
     """Weight by expert (columns in the order of `experts`) at these steps."""
     features: dict[str | int, float]
-    """The features with the largest weights times the share of instances that have them since they were first seen."""
+    """Features with the largest weights times the share of instances that have them since they were first seen."""
     changes: tuple[Change, ...]
     """Changes in the stream, by kind, the latest first."""
     notes: tuple[str, ...]

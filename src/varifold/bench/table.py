@@ -57,7 +57,7 @@ class Data:
     codes: str | None = None
     """How the as-paper column converts string columns to numbers: codes, filecodes, or none."""
     positive: str = ""
-    """The label of the printed F-measures, if it is not the data set's."""
+    """Label of the printed F-measures, if it is not the data set's."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario by setting, in place of the setting's; variants have their own."""
 
@@ -68,7 +68,7 @@ class Variant:
 
     name: str
     why: str
-    """What differs, and how that relates to the text."""
+    """Difference from the text, and how it relates to it."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario by setting; settings without one are left out, unless there is none at all."""
     methods: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one of our numbers: the cells that it needs, by candidate."""
+    """Place of one of our numbers: the cells that it needs, by candidate."""
 
     setting: Setting
     data: Data
@@ -178,7 +178,7 @@ class Table:
     intercept: bool = False
     also: tuple[str, ...] = ()
     relative_to: str = ""
-    """The method whose time is the unit, in tables of run times."""
+    """Method whose time is the unit, in tables of run times."""
     parameters: str = ""
     """Another table, whose parameters this one states."""
     stand_in: str = ""
@@ -189,7 +189,7 @@ class Table:
     also_as: dict[str, str] = field(default_factory=dict)
     """Additional learners that have another name than their specification."""
     shown: tuple[str, ...] = COLUMNS
-    """The columns that are run for each method."""
+    """Columns that are run for each method."""
     codes: str | None = None
     """How the as-paper columns convert string columns to numbers: codes or filecodes; None keeps them."""
     variants: tuple[Variant, ...] = ()

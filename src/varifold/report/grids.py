@@ -134,7 +134,7 @@ def result_grid(filled: Filled, setting: Setting, group: str, metric: str) -> Gr
                 number = filled.number(setting, data, method.name, column)
                 shown = shown_number(number, printed, metric, not table.stand_in and _compared(table, column))
                 cells.append(_tested(shown, filled, setting, data, methods, method, column, metric))
-        rows.append((data.name, cells + _beside(filled, setting, data, methods, metric)))
+        rows.append((data.name, cells + _last_columns(filled, setting, data, methods, metric)))
     return Grid(spans, header, rows, _rank_rows(filled, setting, methods, metric, len(table.also) + 2))
 
 
@@ -143,7 +143,7 @@ def _compared(table: Table, column: str) -> bool:
     return table.variant(column) is None or table.counted(column)
 
 
-def _beside(filled: Filled, setting: Setting, data: Data, methods: list[Method], metric: str) -> list[Shown]:
+def _last_columns(filled: Filled, setting: Setting, data: Data, methods: list[Method], metric: str) -> list[Shown]:
     table = filled.table
     printed = [filled.published(setting, data, m.name, metric) for m in methods]
     values = [p for p in printed if p is not None and p.mean is not None]
@@ -193,7 +193,7 @@ def _tested(
 
 
 def _rank_rows(
-    filled: Filled, setting: Setting, methods: list[Method], metric: str, beside: int
+    filled: Filled, setting: Setting, methods: list[Method], metric: str, further: int
 ) -> list[tuple[str, list[Shown]]]:
     """Return averages and average ranks of the methods of a group, within print and within each of our columns.
 
@@ -225,7 +225,7 @@ def _rank_rows(
                 for i, own in enumerate(by_method)
                 for kind in own
             ]
-            + [Shown("")] * beside,
+            + [Shown("")] * further,
         )
         for title, texts in (("average", means), ("average rank", ranks))
     ]

@@ -133,7 +133,7 @@ def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 520) -
     return "".join([*parts, "</svg>"])
 
 
-def _room(names: list[str]) -> int:
+def _width_of(names: list[str]) -> int:
     """Return the width that labels need, including the rank."""
     return 58 + int(7.1 * max((len(name) for name in names), default=0))
 
@@ -144,7 +144,7 @@ def difference_diagram(ranking: Ranking, width: int = 720) -> str:
     k = len(order)
     ties = ranking.ties()
     half = -(-k // 2)
-    left, right = (_room([ranking.names[i] for i in part.tolist()]) for part in (order[:half], order[half:]))
+    left, right = (_width_of([ranking.names[i] for i in part.tolist()]) for part in (order[:half], order[half:]))
     width = max(width, left + right + 240)
     top = 40
     axis = top + 8 * len(ties) + 12

@@ -229,7 +229,7 @@ def read(
     return _stream_of(paths, context, format, encoding)
 
 
-def _stream_of(paths: Any, context: Context, format: str | None, encoding: str) -> ReadStream:
+def _stream_of(paths: Any, context: Context, format: str | None, encoding: str | None) -> ReadStream:
     """Make a stream of files, a frame or an iterable of dicts."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
