@@ -6,7 +6,7 @@ cdef struct KeptRow:
     int32_t* slot      # ascending
     double* x
     Py_ssize_t n
-    Py_ssize_t room    # allocated entries
+    Py_ssize_t capacity    # allocated entries
 
 
 cdef class Rows:

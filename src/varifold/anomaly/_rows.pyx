@@ -31,11 +31,11 @@ cdef class Rows:
 
     cdef int reserve(self, KeptRow* r, Py_ssize_t n) except -1 nogil:
         """Reserve n entries for a row."""
-        if n <= r.room:
+        if n <= r.capacity:
             return 0
         if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
             raise MemoryError
-        r.room = n
+        r.capacity = n
         return 0
 
     cdef int reserve_next(self, Py_ssize_t n) except -1 nogil:
@@ -129,4 +129,4 @@ cdef class Rows:
         """Return bytes of state."""
         cdef Py_ssize_t i
         return self.window * sizeof(KeptRow) + sum(
-            self.row[i].room * (sizeof(int32_t) + sizeof(double)) for i in range(self.window))
+            self.row[i].capacity * (sizeof(int32_t) + sizeof(double)) for i in range(self.window))

@@ -19,7 +19,7 @@ __all__ = ["AutoDetector"]
 
 @declared
 class AutoDetector(VaryingDetector):
-    """The default detector: four kinds of detectors at once.
+    """Default detector: four kinds of detectors at once.
 
     It needs no tuning. A `TailDetector` sees unusual values, a `CopulaDetector` unusual combinations, a
     `NeighboursDetector` instances unlike any recent one, an `IsolationDetector` what a few splits isolate.

@@ -1,4 +1,4 @@
-"""The report of a default learner: weights of the experts, influential features, recent changes."""
+"""Report of a default learner: weights of the experts, influential features, recent changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from varifold.base.blocks import Block
+from varifold.base.plural import plural
 from varifold.base.traits import Feature
 
 _MOST = 100
@@ -30,7 +31,7 @@ class Change:
     and stayed there, detected with ``scale="robust"``), ``"error rose"``.
     """
     feature: str | int | None
-    """The feature; None for ``"error rose"``."""
+    """Feature; None for ``"error rose"``."""
     step: int
     """Step at which the feature was last seen, was first seen, or at which the change was detected."""
     detail: str = ""
@@ -127,9 +128,9 @@ class AutoReport:
     """String columns with many levels, of which some experts see only the frequent ones."""
 
     def __str__(self) -> str:
-        lines = [f"{self.steps:,} instances learned; {self._errors()}."]
+        lines = [f"{plural(self.steps, 'instance')} learned; {self._errors()}."]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
-        lines.append("Weight now: " + ", ".join(f"{name} {weight:.0%}" for name, weight in leading if weight) + ".")
+        lines.append("Weight now: " + "; ".join(f"{name} {weight:.0%}" for name, weight in leading if weight) + ".")
         if self.experts.get("stack"):
             lines.append("(Experts are the learners that are combined; stack is a weighted sum of all of them.)")
         if self.features:

@@ -146,10 +146,10 @@ def permuted(block: Block, mask: NDArray[np.bool_], permutation: NDArray[np.int6
     new_rows = np.where(mask, target[rows], rows)
     order = np.argsort(new_rows, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=len(block)))])
-    made = Block(
+    shuffled = Block(
         block.vocabulary, indptr, block.indices[order], block.values[order], block.codes, block.labels, block.weights
     )
-    return made if block.targets is None else made.with_targets(block.targets)
+    return shuffled if block.targets is None else shuffled.with_targets(block.targets)
 
 
 def _rows(block: Block) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What the papers claim of their tables, tested on the printed numbers and on ours."""
+"""Claims of the papers about their tables, tested on the printed numbers and on ours."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdicts on a claim: from the printed numbers, from the as-paper columns, and from the authors' code."""
+    """Verdicts on a claim: from the printed numbers, from the as-paper columns, and from the authors' code."""
 
     statement: Statement
     printed: Verdict
@@ -48,11 +48,11 @@ class Finding:
 
 
 class NoNumbersError(Exception):
-    """The numbers of a test are not there."""
+    """Raised when the numbers of a test are missing."""
 
 
 class Evidence:
-    """The numbers of one kind: printed, as paper, or a variant."""
+    """Numbers of one kind: printed, as paper, or a variant."""
 
     def __init__(self, filled: Mapping[str, Filled], kind: str) -> None:
         self.filled = filled

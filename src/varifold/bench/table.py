@@ -221,7 +221,7 @@ class Table:
         return variant is not None and variant.counted
 
     def places(self) -> Iterator[tuple[Setting, Data]]:
-        """Yield the settings with the paper's data sets."""
+        """Yield the pairs of setting and data set that print has; all pairs if nothing is printed or compared."""
         printed = {(p.setting, p.data) for p in self.published}
         for setting in self.settings:
             for data in self.data:

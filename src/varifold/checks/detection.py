@@ -129,7 +129,7 @@ def check_score_is_pure(detector: Any) -> None:
 
 
 def check_explanation(detector: Any) -> None:
-    """The contributions sum to the score."""
+    """Contributions sum to the score."""
     model = detector.clone()
     for t, (x, _) in enumerate(stream(300)):
         model.learn_one(x)

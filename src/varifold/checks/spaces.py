@@ -268,13 +268,13 @@ def check_string_columns(learner: Any) -> None:
     strings, by_hand = learner.clone(), learner.clone()
     errors, errors_by_hand, total = 0, 0, 0
     for t, (x, y) in enumerate(string_stream(400)):
-        made = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS}
+        indicators = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS}
         if t >= 100:
             errors += strings.predict_one(x) != y
-            errors_by_hand += by_hand.predict_one(made) != y
+            errors_by_hand += by_hand.predict_one(indicators) != y
             total += 1
         strings.learn_one(x, y)
-        by_hand.learn_one(made, y)
+        by_hand.learn_one(indicators, y)
     assert abs(errors - errors_by_hand) <= 0.15 * total, (
         f"{errors} of {total} wrong with string columns, {errors_by_hand} with the same columns made by hand"
     )

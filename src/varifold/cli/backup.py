@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from varifold.base.plural import plural
 from varifold.errors import ParameterError
 
 
@@ -32,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"{args.file} exists; give another name, or --force to replace it")
     models = backup(args.state, args.file)
     size = args.file.stat().st_size
-    print(f"varifold: {models:,} model{'s' * (models != 1)}, {size:,} bytes in {args.file}", file=sys.stderr)
+    print(f"varifold: {plural(models, 'model')}, {size:,} bytes in {args.file}", file=sys.stderr)
     return 0

@@ -13,6 +13,7 @@ from typing import Any
 
 from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of
+from varifold.base.plural import plural
 from varifold.bench.compare import Filled, fill
 from varifold.bench.provenance import code_version, current_for
 from varifold.bench.runner import Progress, RunSummary, plan
@@ -24,7 +25,7 @@ from varifold.bench.table import Table
 from varifold.bench.tables import GROUP, find_table, tables
 from varifold.cli import source
 from varifold.cli.numbers import positive
-from varifold.cli.output import plural, shorten
+from varifold.cli.output import shorten
 from varifold.cli.output import table as text_table
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError, ParameterError, UnknownNameError

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from varifold.base.plural import plural
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
 from varifold.cli.source import add_reading_options, reading_options, title_of
@@ -178,8 +179,8 @@ def _show(args: argparse.Namespace) -> int:
         if found.targets is not None:
             balance = "numbers to predict from {lowest:g} to {highest:g}, mean {mean:g}".format(**found.targets)
         print(
-            f"{name}: {found.rows:,} rows, {len(found.names):,} columns, "
-            f"{percent(found.absent_share)} of the cells absent, {found.empty:,} rows without any; {balance}"
+            f"{name}: {plural(found.rows, 'row')}, {plural(len(found.names), 'column')}, "
+            f"{percent(found.absent_share)} of the cells absent, {plural(found.empty, 'row')} without any; {balance}"
         )
     return 0
 
@@ -206,7 +207,7 @@ def _source(args: argparse.Namespace) -> Any:
     stream = streams.read(args.what, target=args.target, **reading_options(args))
     blocks = list(stream.blocks())
     if stream.skipped:
-        print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)
+        print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)
     if not blocks:
         raise DataError(f"{' '.join(args.what)}: no rows to show")
     return concatenate(blocks)

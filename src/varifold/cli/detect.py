@@ -11,11 +11,12 @@ from typing import Any
 
 from varifold.base import load
 from varifold.base.learner import is_detector
+from varifold.base.plural import plural
 from varifold.base.registry import detectors
 from varifold.base.spec import parameters, parse_value, split_name
 from varifold.cli import remembered, source
 from varifold.cli.numbers import natural, share
-from varifold.cli.output import number, plural, print_json, table
+from varifold.cli.output import number, print_json, table
 from varifold.cli.targets import check_target
 from varifold.cli.writers import FORMATS, open_writer
 from varifold.errors import DataError, ParameterError
@@ -35,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to read, in this order; - is stdin")
-    parser.add_argument("--target", metavar="COL", help="column that tells anomalies apart, which is not learned")
+    parser.add_argument("--target", metavar="COL", help="column that marks known anomalies; it is not learned")
     parser.add_argument("--positive", metavar="LABEL", help="label of an anomaly (default: all but the most frequent)")
     parser.add_argument(
         "--model", metavar="NAME", help="a detector, NAME:key=value sets its parameters (default autodetector)"
@@ -98,7 +99,7 @@ def _detector(args: argparse.Namespace) -> Any:
 
 @dataclass
 class _Seen:
-    """What the summary needs of the rows so far."""
+    """Counts of the rows so far, for the summary."""
 
     rows: int = 0
     alarms: int = 0

@@ -13,6 +13,7 @@ from typing import Any
 from varifold.base.coverages import coverage_key
 from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
+from varifold.base.plural import plural
 from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
 from varifold.cli import source, uncertainty
 from varifold.cli.numbers import positive
@@ -82,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     _check_coverages(args, follower.state.learner)
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
-    stop, said = _Stop(), False
+    stop, reported = _Stop(), False
     before = {number: signal.signal(number, stop.handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         for lines in groups_of_lines(sys.stdin.fileno()):
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
                 output = follower.process(lines)
             sys.stdout.buffer.write(b"".join(line + b"\n" for line in output))
             sys.stdout.buffer.flush()
-            said = _say_rejected(follower, said)
+            reported = _say_rejected(follower, reported)
             stop.check()
     except KeyboardInterrupt:
         print("varifold: stopped", file=sys.stderr)
@@ -195,10 +196,10 @@ class _Stop:
             raise KeyboardInterrupt
 
 
-def _say_rejected(follower: Any, said: bool) -> bool:
+def _say_rejected(follower: Any, reported: bool) -> bool:
     """Report the first rejected line as soon as there is one; the last line of the report has their number."""
     first = follower.first_rejected
-    if first is not None and not said:
+    if first is not None and not reported:
         print(f"varifold: line {first['line']:,} is rejected: {first['error']}", file=sys.stderr, flush=True)
     return first is not None
 
@@ -207,11 +208,11 @@ def _say(follower: Any) -> None:
     """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
-    scored = f", error {error.mean:.3g} over {error.scored:,} predictions" if error.scored else ""
+    scored = f", error {error.mean:.3g} over {plural(error.scored, 'prediction')}" if error.scored else ""
     rejected = f", {follower.rejected:,} rejected" if follower.rejected else ""
     print(
-        f"varifold: {follower.lines:,} lines, {state.learner.steps:,} learned in all, {len(state.waiting):,} wait for "
-        f"a label{scored}{rejected}",
+        f"varifold: {plural(follower.lines, 'line')}, {state.learner.steps:,} learned in all, "
+        f"{len(state.waiting):,} waiting for a label{scored}{rejected}",
         file=sys.stderr,
     )
     say_if_numbers(getattr(state.learner, "classes", []), state.learned)

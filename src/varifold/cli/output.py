@@ -65,11 +65,6 @@ def named(name: Any, width: int = 40) -> str:
     return shorten(text, width) if text.strip() else f'"{text}"'
 
 
-def plural(count: int, noun: str) -> str:
-    """Format a count with its noun: 1 cell, 2 cells."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def shorten(text: str, width: int) -> str:
     """Cut a text to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"

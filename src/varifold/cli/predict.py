@@ -9,6 +9,7 @@ from typing import Any
 
 from varifold.base import load
 from varifold.base.learner import is_regressor
+from varifold.base.plural import plural
 from varifold.cli import keyed, remembered, source, uncertainty
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
@@ -69,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
     if rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
     features.say(args.model)
-    skipped = f", {stream.skipped:,} rows could not be read" if stream.skipped else ""
-    print(f"{rows:,} rows predicted{skipped}", file=sys.stderr)
+    skipped = f", {plural(stream.skipped, 'row')} could not be read" if stream.skipped else ""
+    print(f"{plural(rows, 'row')} predicted{skipped}", file=sys.stderr)
     return 0
 
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from varifold.base.plural import plural
+
 
 def add_parser(subparsers: Any) -> None:
     """Declare the command."""
@@ -26,5 +28,5 @@ def run(args: argparse.Namespace) -> int:
     from varifold.serve.core.database import restore
 
     models = restore(args.file, args.state)
-    print(f"varifold: {models:,} model{'s' * (models != 1)} in {args.state}", file=sys.stderr)
+    print(f"varifold: {plural(models, 'model')} in {args.state}", file=sys.stderr)
     return 0

@@ -9,11 +9,11 @@ from typing import Any
 from varifold import base
 from varifold.ask import POLICIES, AskPolicy
 from varifold.base import VaryingLearner, models
+from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
 from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
 from varifold.cli.numbers import natural, positive, share
-from varifold.cli.output import plural
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title

@@ -158,7 +158,7 @@ class Input:
     name: str
     """Name of the data set, or the paths of the files."""
     title: str
-    """The same without folders; of more than three files the first and the number of the others."""
+    """Return the names without folders; of more than three files the first and the number of the others."""
     whole: Any = None
     stream: Any = None
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.plural import plural
 from varifold.base.spec import ModelSpec
 from varifold.cli import costs, details, source, uncertainty
-from varifold.cli.output import number, plural, print_csv, print_json, table
+from varifold.cli.output import number, print_csv, print_json, table
 from varifold.evaluate import RegressionResult, Summary
 from varifold.evaluate.metrics import METRICS
 

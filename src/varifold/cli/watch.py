@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from varifold.base.plural import plural
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
 from varifold.cli.source import add_reading_options, reading_options
@@ -92,4 +93,4 @@ def _blocks(args: argparse.Namespace) -> Iterator[Block]:
     stream = streams.read(args.what, target=args.target, **reading_options(args))
     yield from stream.blocks()
     if stream.skipped:
-        print(f"varifold: {stream.skipped:,} rows left out, the first: {stream.problems[0]}", file=sys.stderr)
+        print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)

@@ -50,6 +50,7 @@ class LabelCounts:
     def add(self, truth: Ints, predicted: Ints, majority: Ints, labels: int) -> None:
         """Count predictions, and those of the running majority class; codes, -1 for no prediction."""
         self.confusion = grown(self.confusion, labels)
+        # rows are true labels, columns predicted ones; column 0 counts those without a prediction
         cells = truth.astype(np.int64) * (labels + 1) + predicted + 1
         self.confusion += np.bincount(cells, minlength=labels * (labels + 1)).reshape(labels, labels + 1)
         self.majority_errors += int((truth != majority).sum())

@@ -11,6 +11,7 @@ import numpy as np
 
 from varifold.ask.estimate import Estimate
 from varifold.base.importances import Importance
+from varifold.base.plural import plural
 from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
 from varifold.evaluate.periods import Period, RegressionPeriod
 from varifold.evaluate.predictions import Predictions, RegressionPredictions
@@ -121,7 +122,7 @@ class _Result:
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {getattr(self, name):{self._FORMAT}}" for name in self._METRICS[:3])
-        return f"{self.instances:,} instances, {self.names:,} features: {shown}"
+        return f"{plural(self.instances, 'instance')}, {plural(self.names, 'feature')}: {shown}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a monitor keeps of one column: when it was seen, the distribution of its values, how often they repeat."""
+"""State of one column in a monitor: when it was seen, the distribution of its values, how often they repeat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAMPLE = 256
 _INTERMITTENT = 5
 """Outages after which the longest of them counts as usual."""
 _RESTLESS = 3
-"""Alarms in quick succession after which a column's values are said to wander and raise no more events."""
+"""Alarms in quick succession after which a column's values count as wandering and raise no more events."""
 
 
 def patience(longest: int, share: float, floor: int) -> float:

@@ -56,7 +56,7 @@ def uniform(steps: NDArray[np.int64], seed: int) -> Floats:
 
 
 class Distribution:
-    """The past of a column's values in bins, and the wealth of bets against it.
+    """Past of a column's values in bins, and the wealth of bets against it.
 
     `threshold` is the number of updates that pass, in expectation, before a false alarm. `offset`, in [0, 1), makes the
     draws of this column differ from those of others.

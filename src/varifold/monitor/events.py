@@ -37,7 +37,7 @@ class Event:
 
 
 class EventLog:
-    """The latest events, oldest first; a feature joins an event of the same kind that began at about the same step."""
+    """Latest events, oldest first; a feature joins an event of the same kind that began at about the same step."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []

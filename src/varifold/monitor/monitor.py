@@ -32,7 +32,7 @@ _ROWS = 512
 
 @dataclass(frozen=True)
 class Feature:
-    """What a monitor knows of a feature; steps are counted from 1.
+    """Summary of a feature in a monitor; steps are counted from 1.
 
     `share` is the share of instances that usually have it, `recent` that among the last hundred or so. `wanders` marks
     values that never settle, whose drift is not reported.
@@ -53,7 +53,7 @@ class Monitor:
     """Follow the features of a stream without labels: which appear, fall silent, return, drift, get stuck, are renamed.
 
     Every feature is judged by its own past. It is *silent* when it is absent for longer than is usual for it, and its
-    values *drift* when a test on their ranks says so; absent values take no part in that test. Events that begin
+    values *drift* according to a test on their ranks; absent values take no part in that test. Events that begin
     together are one event, so an outage of forty sensors is one line. When a feature falls silent and another one is
     born that has the same distribution and the same correlations, `renames` suggests it; ``learner.rename`` applies it.
 

@@ -32,7 +32,7 @@ def _entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, st
     methods = filled.methods(group, setting)
     for i, method in enumerate(methods):
         there = filled.table.columns(setting, method)
-        for column in [c for c in ("default", "paper") if c in there]:  # variants would crowd it
+        for column in [c for c in ("default", "paper") if c in there]:  # variants would clutter it
             label = method.name if filled.table.own else f"{method.name}, {COLUMN[column]}"
             found.append((label, method.name, column, colour(i), column == "paper"))
     for i, name in enumerate(filled.table.also):

@@ -1,4 +1,4 @@
-"""The content of a report before it is HTML or Markdown: grids of short texts."""
+"""Content of a report before it is HTML or Markdown: grids of short texts."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from varifold.auto import AutoClassifier, AutoRegressor
 from varifold.auto.report import changes
 from varifold.base import VaryingLearner
 from varifold.base.importances import CLEAR
+from varifold.base.plural import plural
 from varifold.errors import ModelFileError
 from varifold.report.style import BLUE, SKY
 from varifold.report.svg import Line, bar_chart, error_chart
@@ -27,7 +28,7 @@ _SHOWN = 12
 def model_page(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None) -> str:
     """Write the page: what the model learned, how well, what matters, what changed, what it is unsure of.
 
-    `record` is that of the run that made the model (`varifold.report.record`); without one, the page says so.
+    `record` is that of the run that made the model (`varifold.report.record`); without one, the page states that.
     """
     try:
         parts = [_header(learner, name, record)]
@@ -73,8 +74,8 @@ def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None
     head = f'<header><p class="over">varifold, report on {escape(name)}</p><h1>{escape(title)}</h1>'
     if record is None:
         lead = (
-            f"The model has learned {learner.steps:,} rows. The file holds no record of how well it predicted them: "
-            "`varifold run --save` writes one."
+            f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it predicted "
+            "them: `varifold run --save` writes one."
         )
         return f'{head}<p class="lead">{escape(lead)}</p></header>'
     lead = (
@@ -181,7 +182,7 @@ def _what_changed(learner: VaryingLearner) -> str:
 
 
 def _unsure(record: Mapping[str, Any]) -> str:
-    """Describe labels that are hard to tell apart, and whether intervals and sets hold what they promise."""
+    """Describe labels that are hard to distinguish, and whether intervals and sets hold what they promise."""
     lines = []
     for label, count, precision, recall in record.get("labels", [])[:_SHOWN]:
         recognised = "none" if recall is None else f"{recall:.0%}"
@@ -200,10 +201,11 @@ def _unsure(record: Mapping[str, Any]) -> str:
 
 def _made(learner: VaryingLearner, record: Mapping[str, Any] | None) -> str:
     header = learner._header()
-    lines = [f"Method: {header['method']}, {learner.steps:,} rows learned, {len(learner.features):,} features known"]
+    known = plural(len(learner.features), "feature")
+    lines = [f"Method: {header['method']}, {plural(learner.steps, 'row')} learned, {known} known"]
     if isinstance(learner, AutoClassifier | AutoRegressor):
         experts = sorted(learner.report().experts.items(), key=lambda item: -item[1])
-        shown = ", ".join(f"{name} {weight:.0%}" for name, weight in experts if weight >= 0.01)
+        shown = "; ".join(f"{name} {weight:.0%}" for name, weight in experts if weight >= 0.01)
         lines.append(
             "It combines learners of several kinds and weights each by its recent predictions; stack is a sum of all "
             f"the others, with learned weights. Now: {shown}"

@@ -1,4 +1,4 @@
-"""The record of a run: the figures that a report on its model shows, as plain data that a model file can hold."""
+"""Record of a run: the figures that a report on its model shows, as plain data that a model file can hold."""
 
 from __future__ import annotations
 

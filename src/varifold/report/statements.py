@@ -1,4 +1,4 @@
-"""The papers' claims as a grid: whether each holds in print, in our as-paper columns, and with the authors' code."""
+"""Papers' claims as a grid: whether each holds in print, in our as-paper columns, and with the authors' code."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from varifold.base.plural import plural
 from varifold.report.style import BLUE, INK, ORANGE
 
 if TYPE_CHECKING:
@@ -38,13 +39,9 @@ def watch_summary(monitor: Monitor) -> str:
     kinds = [e.kind for e in monitor.events]
     changes = sum(kind in ("drift", "unit change", "stuck") for kind in kinds)
     return (
-        f"{_count(monitor.step, 'instance')}, {_count(len(features), 'feature')}: {', '.join(parts)}; "
-        f"{_count(changes, 'change')} of values, {_count(len(monitor.renames), 'suggested rename')}."
+        f"{plural(monitor.step, 'instance')}, {plural(len(features), 'feature')}: {', '.join(parts)}; "
+        f"{plural(changes, 'change')} of values, {plural(len(monitor.renames), 'suggested rename')}."
     )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def watch_page(monitor: Monitor, title: str) -> str:

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 import varifold
+from varifold.base.plural import plural
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core import log
@@ -264,7 +265,7 @@ def _log_recovered(models: Models) -> None:
             continue
         if recovery.replayed:
             log.info(
-                f"{recovery.replayed:,} changes replayed after the snapshot at {recovery.snapshot:,} in "
+                f"{plural(recovery.replayed, 'change')} replayed after the snapshot at {recovery.snapshot:,} in "
                 f"{recovery.seconds:.1f} s",
                 model.name,
             )

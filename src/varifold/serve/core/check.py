@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from varifold.base.plural import plural
 from varifold.errors import VarifoldError
 from varifold.serve.core.database import FILE, Database, check_file, check_header
 from varifold.serve.core.models import lock_folder
@@ -27,7 +28,8 @@ def check_folder(folder: Path, limits: Limits) -> tuple[list[str], bool]:
                     lines.append(f"{row.name}: cannot be recovered: {error}")
                     sound = False
                     continue
-                lines.append(f"{row.name}: {recovery.replayed:,} changes after the snapshot at {recovery.snapshot:,}")
+                changes = plural(recovery.replayed, "change")
+                lines.append(f"{row.name}: {changes} after the snapshot at {recovery.snapshot:,}")
                 for one in recovery.set_aside:
                     lines.append(f"{row.name}: change {one.seq:,} would be set aside: {one.reason}")
                     sound = False

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.nearest import nearest
+from varifold.base.plural import plural
 from varifold.errors import VarifoldError
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.budget import ServerBudget
@@ -315,7 +316,7 @@ class Models:
         self._add(state, recovery)
         for one in recovery.set_aside[:1]:
             n = len(recovery.set_aside)
-            text = f"{n:,} change{'s' * (n > 1)} could not be learned again and {'are' if n > 1 else 'is'} set aside"
+            text = f"{plural(n, 'change')} could not be learned again and {'are' if n > 1 else 'is'} set aside"
             self.events.add(row.name, "set-aside", f"{text}; the first is change {one.seq:,}: {one.reason}")
 
     def _add(self, state: ModelState, recovery: Recovery | None = None) -> Model:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from varifold.base.plural import plural
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import BusyError, RequestError
 from varifold.serve.core.input import InputRules
@@ -49,7 +50,7 @@ async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
         yield await chunk.output()
         rejected += chunk.rejected
     if more and lines.read(1):
-        text = f"{rejected:,} rows were rejected; the rest of the batch was not read"
+        text = f"{plural(rejected, 'row')} rejected; the rest of the batch was not read"
         yield encode({"error": text, "status": 422}) + b"\n"
 
 
