@@ -127,7 +127,7 @@ class Vote(Saved, river_base.Classifier):
         weights = np.ones(len(block)) if block.weights is None else block.weights
         rows = list(zip(block.rows(), block.y, weights.tolist(), strict=True))
         for x, _, _ in rows:
-            self._refuse_clash(x)
+            self._reject_clash(x)
         return rows
 
     def predict_many(self, X: Any) -> Any:
