@@ -55,7 +55,8 @@ class Alarms:
         if self.recent.scores:
             p = self.p_value(score)
             self.levels = [
-                level + rate / 5 * (rate - (p <= rate)) for level, rate in zip(self.levels, self.rates, strict=True)
+                max(level + rate / 5 * (rate - (p <= rate)), 0.002 if rate > 0.002 else -1.0)
+                for level, rate in zip(self.levels, self.rates, strict=True)
             ]
         self.recent.keep(score)
 

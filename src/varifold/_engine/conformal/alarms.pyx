@@ -4,7 +4,8 @@ The first estimate of a p-value is conformal: the share of the last scores that 
 scores are exchangeable. Drift, outages and new features shift scores for a while. So, for each of a few rates, the level
 up to which the first estimate is an alarm is adapted (adaptive conformal inference, Gibbs and Candès 2021):
 ``level += rate / 5 * (rate - alarm)``. Over any stretch of the stream, the number of alarms then differs from that
-expected by at most the change of the level over ``rate / 5``. The p-value is the rate whose level equals the first
+expected by at most the change of the level over ``rate / 5``. For rates above .002 the level stays at .002 at least, so
+that a burst of alarms does not hide a score above all others. The p-value is the rate whose level equals the first
 estimate, interpolated between two rates: it is at most a rate exactly if there is an alarm at this rate.
 """
 
@@ -17,6 +18,7 @@ cdef enum:
     RATES = 8
 cdef double[RATES] RATE = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 cdef double STEP = 0.2     # of a level, in rates
+cdef double LOWEST = 0.002  # of a level, for larger rates: a score above all others is an alarm, whatever came before
 
 
 cdef class Alarms:
@@ -53,7 +55,7 @@ cdef class Alarms:
             p = self.p_value(score)
             for j in range(RATES):
                 self.level[j] += STEP * RATE[j] * (RATE[j] - (1.0 if p <= RATE[j] else 0.0))
-                self.level[j] = min(max(self.level[j], -1.0), 2.0)
+                self.level[j] = min(max(self.level[j], LOWEST if RATE[j] > LOWEST else -1.0), 2.0)
         self.recent.keep(score)
 
     def dump(self):
