@@ -481,3 +481,19 @@ def test_events_go_on_after_a_restart(tmp_path: Path) -> None:
     assert numbers(True) == [1]
     assert numbers(False) == [1, 2]
     assert numbers(True) == [1, 2, 1_003]
+
+
+def test_a_large_model_is_not_packed_all_the_time(tmp_path: Path) -> None:
+    """A replay may take three times as long as a snapshot takes."""
+
+    async def work(models: Models, model: Model) -> None:
+        model._snapshot_seconds, model._replay = 10.0, 29.0
+        await send(model, instance(0))
+        assert model._snapshotting is None
+        model._replay = 31.0
+        await send(model, instance(1))
+        await model.drain()
+        assert model.snapshots == 1
+        assert 0.0 < model._snapshot_seconds < 10.0
+
+    run(tmp_path, work)

@@ -39,6 +39,7 @@ from varifold.serve.core.state import Limits, ModelState, Recovery
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
 """Seconds per byte to parse a change at replay, in addition to learning it."""
+_REPLAY_TIMES = 3.0
 _SLOW = 1e-3
 """Seconds per row from which a model shares the event loop turn by turn."""
 MOST_MODELS = 1_000
@@ -103,6 +104,7 @@ class Model:
         self._stopped: str | None = None
         self._turns = asyncio.Lock()
         self._packing = asyncio.Lock()
+        self._snapshot_seconds = 0.0
         self._since = state.snapshot
         self._replay = 0.0 if recovery is None else recovery.seconds
         self._snapshotting: asyncio.Task[None] | None = None
@@ -177,13 +179,17 @@ class Model:
     # ------------------------------------------------------------------ snapshots
 
     def _due(self) -> bool:
-        """Return whether a snapshot is due: many changes, or a long replay, since the last one."""
-        return self.state.seq - self._since >= self._policy.snapshot_every or self._replay > self._policy.replay_seconds
+        """Return whether a snapshot is due: many changes, or a long replay, since the last one.
+
+        A replay may take some times as long as a snapshot does, so that a large model is not packed all the time.
+        """
+        longest = max(self._policy.replay_seconds, _REPLAY_TIMES * self._snapshot_seconds)
+        return self.state.seq - self._since >= self._policy.snapshot_every or self._replay > longest
 
     async def _snapshot(self) -> None:
         """Store the current state; only packing it, or forking, blocks the model."""
+        started = time.perf_counter()
         try:
-            started = time.perf_counter()
             self._since, self._replay = self.state.seq, 0.0
             seq, parts = self.state.seq, snapshot.begin(self.state)
             self.snapshot_pauses.append(time.perf_counter() - started)
@@ -199,6 +205,7 @@ class Model:
         else:
             self.snapshots += 1
             self.snapshot_failed = None
+            self._snapshot_seconds = time.perf_counter() - started
         finally:
             self._snapshotting = None
 
