@@ -74,3 +74,14 @@ html_theme_options = {
 }
 
 pages.write(HERE)
+
+
+def setup(app):
+    """Leave decisions and the list of the API out of the search, where they would come before what explains a word."""
+
+    def hide(app, env):
+        for name in env.found_docs:
+            if name.startswith("decisions/") or name == "reference/api":
+                env.metadata[name]["nosearch"] = "1"
+
+    app.connect("env-updated", hide)
