@@ -210,3 +210,41 @@ def test_a_folder_is_checked_without_serving(tmp_path: Path, capsys: pytest.Capt
     assert "change 3 of the model 'm'" in capsys.readouterr().out
     assert main(["serve", "--check", str(tmp_path / "nothing")]) == 1
     assert "does not exist" in capsys.readouterr().err
+
+
+def changed(folder: Path, statement: str) -> None:
+    """Run a statement on a store, as another program could: its pages and its count stay sound."""
+    db = sqlite3.connect(folder / store.FILE)
+    assert db.execute(statement).rowcount > 0
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("DELETE FROM snapshots WHERE part = 0", "a snapshot"),
+        ("DELETE FROM changes WHERE first = (SELECT max(first) FROM changes)", "change"),
+        ("DELETE FROM changes WHERE first = (SELECT min(first) FROM changes)", "change"),
+    ],
+)
+def test_rows_that_are_missing_are_reported(tmp_path: Path, statement: str, what: str) -> None:
+    filled(tmp_path / "s")
+    changed(tmp_path / "s", statement)
+    with pytest.raises(StateError, match=what):
+        stored(tmp_path / "s", "m")
+
+
+def test_a_change_that_a_snapshot_holds_in_part_is_not_pruned(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "s")
+    row = database.add_model("m", "abc", [b"{}", b"learner"])
+    change = store.Change(1, store.ROWS, [b"one", b"two", b"three"])
+    written = store.Written(row._replace(seq=3), [change], [], [], [], [], False)
+    database.commit([written])
+    database.add_part(row.id, 2, 0, b"{}")
+    database.finish_snapshot(row.id, 2)
+    while database.prune():
+        pass
+    (found,) = database.models()
+    assert [(change.first, change.rows) for change in database.changes(found)] == [(3, [b"three"])]
+    database.close()
