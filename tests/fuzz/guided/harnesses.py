@@ -61,10 +61,15 @@ def model_file(data: bytes) -> None:
         learner: Any = varifold.from_bytes(signed(data))
         for step in range(3):
             x = {"a": 0.5 * step, "f1": 1.0, "new": -2.0, "colour": "red"}
-            learner.predict_one(x)
-            if hasattr(learner, "explain_one"):  # a Vote has no explanations
-                learner.explain_one(x)
-            learner.learn_one(x, float(step) if is_regressor(learner) else "ab"[step % 2])
+            for call in (
+                "predict_one",
+                "score_one",
+                "explain_one",
+            ):  # detectors predict nothing, a Vote explains nothing
+                if hasattr(learner, call):
+                    getattr(learner, call)(x)
+            labelled = hasattr(learner, "predict_one")
+            learner.learn_one(x, *([float(step) if is_regressor(learner) else "ab"[step % 2]] if labelled else []))
         varifold.from_bytes(learner.to_bytes())
     except VarifoldError:
         return
