@@ -73,6 +73,18 @@ def test_wrong_use_is_named(table: Path, capsys: pytest.CaptureFixture[str], mor
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["predict"], ["run", "--target", "label", "--load"]])
+def test_a_detector_is_no_classifier(
+    table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]
+) -> None:
+    saved = tmp_path / "detector"
+    model = varifold.TailDetector()
+    model.learn_one({"a": 1.0})
+    model.save(saved)
+    assert main([*command, str(saved), str(table)]) == 2
+    assert "varifold detect --load" in capsys.readouterr().err
+
+
 def test_a_classifier_is_no_detector(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     saved = tmp_path / "model"
     model = varifold.AROW()

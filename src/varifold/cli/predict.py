@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from varifold.base import load
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.base.plural import plural
 from varifold.cli import keyed, remembered, source, uncertainty
 from varifold.cli.numbers import natural
@@ -51,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     """Predict and write."""
     check_target(args.out, [args.model, *args.files])
     learner = load(args.model)
+    if is_detector(learner):
+        raise ParameterError(f"{args.model} holds a {type(learner).__name__}: use `varifold detect --load {args.model}`")
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")
     remembered.apply_saved_options(args, learner.reading, args.files, roles=("id", "time"))

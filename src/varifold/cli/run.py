@@ -9,6 +9,7 @@ from typing import Any
 from varifold import base
 from varifold.ask import POLICIES, AskPolicy
 from varifold.base import VaryingLearner, models
+from varifold.base.learner import is_detector
 from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
@@ -170,6 +171,8 @@ def _loaded(args: argparse.Namespace) -> Any:
         if given:
             raise ParameterError(f"--load continues a model on files, in their order: leave out --{option}")
     learner = base.load(args.load)
+    if is_detector(learner):
+        raise ParameterError(f"{args.load} holds a {type(learner).__name__}: use `varifold detect --load {args.load}`")
     if args.rename:
         learner.rename(args.rename)
     if args.files:
