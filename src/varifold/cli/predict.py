@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.out, [args.model, *args.files])
     learner = load(args.model)
     if is_detector(learner):
-        raise ParameterError(f"{args.model} holds a {type(learner).__name__}: use `varifold detect --load {args.model}`")
+        kind = type(learner).__name__
+        raise ParameterError(f"{args.model} holds a {kind}: use `varifold detect --load {args.model}`")
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")
     remembered.apply_saved_options(args, learner.reading, args.files, roles=("id", "time"))
