@@ -44,3 +44,15 @@ def test_values_of_a_column_named_by_an_int_are_not_those_of_a_str() -> None:
         with pytest.raises(FeatureNameError, match="1=x"):
             learner.learn_many([{"a": 2.0}, {second: "x"}], ["p", "q"])
         assert state(learner) == before
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
+def test_a_new_feature_does_not_inherit_the_statistics_of_an_evicted_one(scale: str) -> None:
+    evicting, fresh = (AROW(max_features=1, scale=scale) for _ in range(2))
+    for step in range(8):
+        evicting.learn_one({"a": 1000.0 + step}, "pq"[step % 2])
+    for step in range(8):
+        for learner in (evicting, fresh):
+            learner.learn_one({"b": float(step)}, "pq"[step % 2])
+    tables = [learner._engine.dump()[2]["scaler"][learner._engine.space.id_of("b")] for learner in (evicting, fresh)]
+    assert tables[0].tolist()[:13] == tables[1].tolist()[:13]  # the last number is a step
