@@ -128,7 +128,7 @@ cdef class Engine:
             self.instance.present(1.0, True)
             self.target.predict_and_learn()
         else:
-            if predict or (learn and self.target.conformal is not None):
+            if predict or (learn and self.target.predicts_first):
                 self.predict(together)
             if learn:
                 self.learn(w, together)
@@ -199,8 +199,8 @@ cdef class Engine:
         self.target.read(y)
         weight = weight_of(w, self.space.step + 1)
         self.instance.gather(x)
-        if self.target.conformal is not None:
-            self.target.begin(False, True)
+        if self.target.predicts_first:
+            self.target.begin(False, self.target.conformal is not None)
         return self.process(weight, True, False)
 
     def check(self, x, y=None):

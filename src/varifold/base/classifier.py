@@ -21,7 +21,7 @@ from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
-from varifold.base.params import AnyOf, Constraint, OneOf
+from varifold.base.params import AnyOf, Boolean, Constraint, OneOf
 from varifold.errors import UnknownNameError
 
 __all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier"]
@@ -69,6 +69,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         instance of this label; the prediction maximises cost times probability. ``{true label: {predicted: cost}}``: a
         cost matrix; the prediction minimises the expected cost, and a missing entry is 0 for a correct prediction and
         1 for a wrong one. A label without a cost costs 1. `margins_one` and `explain_one` use the costs, too.
+    calibrate
+        Whether probabilities are calibrated: a factor on the logits and a bias per label are learned online, and used
+        while they have had the smaller log loss recently. The predicted label does not change, unless costs or an
+        objective derive it from the probabilities. Each instance is then also predicted before it is learned.
     coverages
         Shares of the true labels, each in (0, 1), that sets should contain: ``(.8, .95)``. ``()`` costs nothing; with
         any, each instance is also predicted before it is learned. See `predict_set_one`.
@@ -78,6 +82,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "objective": OneOf(*OBJECTIVES),
         "costs": AnyOf(Costs(), None),
+        "calibrate": Boolean(),
     }
     _task: ClassVar[Task] = "classification"
     _native_multiclass: ClassVar[bool] = False
@@ -85,6 +90,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     objective: str = "accuracy"
     costs: Mapping[Any, Any] | None = None
+    calibrate: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,7 +102,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def _target(self) -> ClassTarget:
         """Make the engine's target: labels, the decision between them, and sets if there are coverages."""
         conformal = Conformal(self.coverages, two_sided=False) if self.coverages else None
-        return ClassTarget(self._decision(), conformal)
+        return ClassTarget(self._decision(), conformal, self.calibrate)
 
     def _decision(self) -> Decision:
         """Return the rule that chooses a label from the probabilities."""

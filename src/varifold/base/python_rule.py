@@ -30,7 +30,7 @@ class PythonRule(VaryingClassifier):
 
     Parameters
     ----------
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`. With `fit_intercept` every instance holds ``"(intercept)": 1.0``.
 
     Notes

@@ -62,7 +62,7 @@ class OVFM(CopulaParameters, VaryingClassifier):
     max_dense
         Maximum number of features under the copula. If there are more, it covers the recently most active ones; the raw
         and presence learners use all (`features` shows the role of each).
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`; the scaler serves the raw learner, the copula uses unscaled values.
 
     Notes

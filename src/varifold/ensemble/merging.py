@@ -31,6 +31,8 @@ __all__ = ["APPROXIMATE", "EXACT", "merge"]
 
 T = TypeVar("T", Estimator, TDigest)
 
+FACTOR_VARIANCE, BIAS_VARIANCE = 0.5, 0.2  # as in calibration.pxd
+
 
 def merge(learners: Iterable[T]) -> T:
     """Merge learners into a new one that holds what all of them have learned; the originals do not change.
@@ -160,6 +162,9 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
     }
     if all("counts" in part.arrays for part in engines):  # otherwise there are no labels
         found["counts"] = total([part.by_class("counts") for part in engines])
+        if "calibration" in engines[0].arrays:  # it starts again
+            k = len(union.labels)
+            found["calibration"] = np.array([1.0, FACTOR_VARIANCE, 0.0, 0.0, *[0.0] * k, *[BIAS_VARIANCE] * k])
         found["model.classes"] = np.array([len(union.labels)], dtype=np.int64)
     models = [_model_part(union, n, arrays, scaler, scale) for n, (_, _, arrays) in enumerate(dumps)]
     found |= {f"model.{name}": array for name, array in model.merge(models).items()}

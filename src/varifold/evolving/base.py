@@ -134,7 +134,7 @@ class EvolvingClassifier(Switching, VaryingClassifier):
         Number of steps after which features that joined become ordinary ones if no others have gone.
     max_dense
         Most features on a side of the map, and in a full covariance.
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -33,7 +33,7 @@ class PAFE(EvolvingClassifier):
         are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -56,7 +56,7 @@ class DynFo(UnscaledLearner, VaryingClassifier):
         Maximum number of features drawn for a stump, which bounds the cost on wide streams; None: no limit.
     seed
         Seed of the features drawn and of the stumps relearned.
-    max_features, evict, objective, costs, coverages
+    max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

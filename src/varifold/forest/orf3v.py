@@ -80,7 +80,7 @@ class ORF3V(UnscaledLearner, VaryingClassifier):
         informative only together; as many more are on trial. 0 disables pairs. Requires ``vote="prior"``.
     seed
         Seed of the thresholds and of the candidate pairs.
-    max_features, evict, objective, costs, coverages
+    max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

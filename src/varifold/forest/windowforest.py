@@ -33,7 +33,7 @@ class WindowForest(WindowTrees, UnscaledLearner, VaryingClassifier):
         Weight, in instances, of the parent's probabilities in each node.
     seed
         Seed of the columns and values drawn.
-    max_features, evict, objective, costs, coverages
+    max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

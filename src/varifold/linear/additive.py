@@ -26,7 +26,7 @@ class Additive(VaryingClassifier):
         Slots that may have bins; later features are linear only, which `traits` reports.
     memory
         Observations of a feature that its weights remember; 0 remembers all, which is best when nothing drifts.
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -27,7 +27,7 @@ class AROW(LinearClassifier):
     max_dense
         With ``"full"``: most features with a full covariance; beyond, only the diagonal is kept, which `traits`
         reports.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -26,7 +26,7 @@ class LinearClassifier(VaryingClassifier):
         Turn it off inside river's ``OneVsRestClassifier``: each label against the rest has a majority, "the rest", and
         the biases of the two-class learners are not comparable (ImageSegments, MacroF1 of OLVF: 71.3 with it, 80.7
         without; without the wrapper, which no learner here needs, 80.4).
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     """

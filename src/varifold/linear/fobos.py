@@ -24,7 +24,7 @@ class FOBOS(LinearClassifier):
         Strength λ of the ℓ1 shrinkage (>= 0). In OLVF, OLSF and OLIDS `lam` is the radius of a projection.
     loss
         ``"logistic"`` or ``"hinge"``.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -31,7 +31,7 @@ class FTRLADP(LinearClassifier):
     per_coordinate
         Whether each feature remembers by its own rounds: only those in which it was present count. A new feature then
         learns fast at any age of the model.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

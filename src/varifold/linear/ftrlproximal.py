@@ -23,7 +23,7 @@ class FTRLProximal(LinearClassifier):
         A feature whose squared gradients sum to n moves at the rate α / (β + √n) (α > 0, β >= 0).
     L1, L2
         Strength of the penalties (>= 0); the intercept is free of L1.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

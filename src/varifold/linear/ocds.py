@@ -29,7 +29,7 @@ class OCDS(LinearClassifier):
         Rounds between updates of the mix of observed and rebuilt part.
     max_dense
         Most features in the graph; those that come later are rebuilt from themselves alone, which `traits` reports.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -22,7 +22,7 @@ class OGD(LinearClassifier):
     c
         The step of round t is 1 / (c √t) (c > 0) on the loss in bits, so a larger c learns more slowly. In OVFM `c`
         belongs to the copula.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -31,7 +31,7 @@ class OLIDS(LinearClassifier):
         when the column holds another value (with ``scale="robust"`` or ``"standard"`` it is standardised over them, as
         numbers are); ``"own"``, those that hold the value, as earlier builds had it (such an indicator never varies, so
         that only the values of the round before count).
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -26,7 +26,7 @@ class OLSF(LinearClassifier):
         Share of the known features whose weights are kept, in (0, 1]; 1 keeps all.
     mode
         ``"pa"``, ``"pa1"`` or ``"pa2"``: OLSF, OLSF-I, OLSF-II.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -47,7 +47,7 @@ class OLVF(LinearClassifier):
         Share of the known features whose weights are kept, in (0, 1]; 1 is the dense form.
     variant
         ``"kkt"`` divides by the confidences, as the paper's objective requires; ``"printed"`` multiplies, as printed.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

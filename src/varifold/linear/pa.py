@@ -23,7 +23,7 @@ class PA(LinearClassifier):
         ``"pa"``.
     mode
         ``"pa"`` always reaches the margin, ``"pa1"`` caps the step, ``"pa2"`` softens it.
-    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    majority_bias, scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `varifold.linear.base.LinearClassifier`.
 
     Notes

@@ -55,7 +55,7 @@ class FAE(UnscaledLearner, VaryingClassifier):
         Observations added to every count (> 0).
     max_learners
         Members at the most; the least accurate is replaced. The paper has no bound.
-    max_features, evict, objective, costs, coverages
+    max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -22,7 +22,7 @@ class GaussianNB(VaryingClassifier):
     ----------
     prior
         Observations of all classes together that are added to each class's mean, variance and share (> 0).
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`. Values are taken as given, `scale` and `clip` are without effect; without intercept
         the classes count as equally frequent.
 

@@ -23,7 +23,7 @@ class NB3(VaryingClassifier):
         Share of the present features that are used, those of largest χ² first, in (0, 1].
     prior
         Observations added to every count (> 0).
-    scale, fit_intercept, clip, max_features, evict, objective, costs, coverages
+    scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

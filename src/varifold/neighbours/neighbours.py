@@ -25,7 +25,7 @@ class Neighbours(VaryingClassifier):
         Neighbours that vote.
     window
         Instances remembered.
-    scale, clip, max_features, evict, objective, costs, coverages
+    scale, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

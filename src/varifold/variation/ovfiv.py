@@ -64,7 +64,7 @@ class OVFIV(VaryingClassifier):
         Weight α of the base learner before any loss is known, between 0 and 1; 1/2 is no preference.
     scale, fit_intercept, clip
         See `VaryingClassifier`; None takes the base learner's.
-    max_features, evict, objective, costs, coverages
+    max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
     Notes

@@ -28,7 +28,7 @@ class Variation(VaryingClassifier):
         ``"absence"``, ``"presence"`` or ``"auto"``; see `OVFIV`.
     fit_intercept
         Whether it has an unpenalised bias; the paper's has none. Without it ``encode="auto"`` stays with absence.
-    scale, clip, max_features, evict, objective, costs, coverages
+    scale, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`; `scale` and `clip` are without effect.
 
     Notes

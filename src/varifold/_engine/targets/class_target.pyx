@@ -10,6 +10,9 @@ from libc.string cimport memcpy
 
 from varifold._engine.data.block cimport Block
 from varifold._engine.conformal.levels cimport Conformal
+from varifold._engine.targets.calibration cimport (
+    BIAS_VARIANCE, CALIBRATION_NUMBERS, Calibration, calibrate, calibration_learn, calibration_start, is_calibrated,
+)
 from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.targets.target cimport Target, checked_steps
 from varifold._numeric.activation cimport argmax
@@ -43,6 +46,15 @@ cdef class ClassTarget(Target):
     cdef bint with_probabilities
     cdef double* scores                  # [class]
     cdef double* chances                 # [class] probabilities
+    # their calibration
+    cdef Calibration calibration
+    cdef double* bias                    # [class]
+    cdef double* bias_variance           # [class]
+    cdef double* raw_chances             # [class] probabilities of the model
+    cdef double* logit                   # [class]
+    cdef double* calibrated              # [class] calibrated probabilities
+    cdef readonly bint calibrates        # probabilities are calibrated
+    cdef bint has_logits                 # those of the instance at hand are computed
     # the block at hand
     cdef tuple block_labels
     cdef const int32_t* codes            # [row]
@@ -52,7 +64,10 @@ cdef class ClassTarget(Target):
     cdef double* out_chances
     cdef unsigned char* out_sets
 
-    def __cinit__(self, Decision decision=None, Conformal conformal=None):
+    def __cinit__(self, Decision decision=None, Conformal conformal=None, bint calibrates=False):
+        self.calibrates = calibrates
+        self.predicts_first = calibrates
+        calibration_start(&self.calibration)
         self.decision = Decision() if decision is None else decision
         self.conformal = conformal
         self.labels = []
@@ -64,6 +79,11 @@ cdef class ClassTarget(Target):
         free(self.counts)
         free(self.scores)
         free(self.chances)
+        free(self.bias)
+        free(self.bias_variance)
+        free(self.raw_chances)
+        free(self.logit)
+        free(self.calibrated)
 
     # ---------------------------------------------------------------- labels
 
@@ -76,6 +96,12 @@ cdef class ClassTarget(Target):
         if (resize(<void**> &self.scores, capacity * sizeof(double)) < 0
                 or resize(<void**> &self.chances, capacity * sizeof(double)) < 0
                 or resize(<void**> &self.counts, capacity * sizeof(double)) < 0):
+            raise MemoryError
+        if self.calibrates and (resize(<void**> &self.bias, capacity * sizeof(double)) < 0
+                                or resize(<void**> &self.bias_variance, capacity * sizeof(double)) < 0
+                                or resize(<void**> &self.raw_chances, capacity * sizeof(double)) < 0
+                                or resize(<void**> &self.logit, capacity * sizeof(double)) < 0
+                                or resize(<void**> &self.calibrated, capacity * sizeof(double)) < 0):
             raise MemoryError
         self.capacity = capacity
         return 0
@@ -95,6 +121,9 @@ cdef class ClassTarget(Target):
         self.index[self.new_label] = k       # first, since the label's own code may run and raise
         self.labels.append(self.new_label)
         self.counts[k] = 0.0
+        if self.calibrates:
+            self.bias[k] = 0.0
+            self.bias_variance[k] = BIAS_VARIANCE
         self.model.add_class()
         self.y = k
         self.new_label = None
@@ -107,7 +136,8 @@ cdef class ClassTarget(Target):
     cdef int begin(self, bint probabilities, bint bounds) except -1:
         self.code = -1
         self.with_bounds = bounds
-        self.with_probabilities = probabilities or bounds or self.decision.kind != MOST_PROBABLE
+        self.with_probabilities = (probabilities or bounds or self.calibrates
+                                   or self.decision.kind != MOST_PROBABLE)
         return 0
 
     cdef int read(self, object y) except -1:
@@ -126,6 +156,7 @@ cdef class ClassTarget(Target):
     cdef void predict(self) noexcept nogil:
         self.known = self.model.classes
         self.predicted = -1
+        self.has_logits = False
         if self.known == 0:
             return
         self.score()
@@ -147,6 +178,8 @@ cdef class ClassTarget(Target):
         self.known = self.model.classes
         self.model.learn_scored(&self.instance.view, self.y, 1.0, self.scores,
                                 self.chances if self.with_probabilities else NULL)
+        if self.calibrates:
+            self.calibrate_chances()
         self.choose()
         if self.with_bounds:
             self.bound()
@@ -174,6 +207,17 @@ cdef class ClassTarget(Target):
             self.chances[0] = 1.0
         else:
             self.model.proba(self.scores, self.chances)
+            if self.calibrates:
+                self.calibrate_chances()
+
+    cdef void calibrate_chances(self) noexcept nogil:
+        """Replace the model's probabilities by calibrated ones, if these have been better."""
+        cdef Py_ssize_t size = self.known * sizeof(double)
+        memcpy(self.raw_chances, self.chances, size)
+        calibrate(&self.calibration, self.known, self.raw_chances, self.bias, self.logit, self.calibrated)
+        if is_calibrated(&self.calibration):
+            memcpy(self.chances, self.calibrated, size)
+        self.has_logits = True
 
     cdef void choose(self) noexcept nogil:
         """Decide for a class."""
@@ -192,6 +236,10 @@ cdef class ClassTarget(Target):
         if self.conformal is not None and self.known > 0:
             self.conformal.observe_label(self.instance.slots + 1, self.instance.n,
                                          1.0 - self.chances[self.y] if self.y < self.known else 1.0)
+        if self.has_logits and self.y < self.known:
+            calibration_learn(&self.calibration, self.known, self.raw_chances, self.logit, self.calibrated, self.bias,
+                              self.bias_variance, self.y, w)
+        self.has_logits = False
         self.counts[self.y] += w
 
     # ---------------------------------------------------------------- the rows of a block
@@ -316,13 +364,24 @@ cdef class ClassTarget(Target):
         return list(self.labels)
 
     cdef dict dump(self):
-        return {"counts": np.array([self.counts[i] for i in range(len(self.labels))], dtype=np.float64)}
+        cdef Calibration s
+        arrays = {"counts": np.array([self.counts[i] for i in range(len(self.labels))], dtype=np.float64)}
+        if self.calibrates:
+            s = self.calibration
+            arrays["calibration"] = np.array([
+                s.factor, s.variance, s.gain, s.count, *[self.bias[i] for i in range(len(self.labels))],
+                *[self.bias_variance[i] for i in range(len(self.labels))]])
+        return arrays
 
     cdef int check(self, list labels, dict arrays) except -1:
         cdef Py_ssize_t k = len(labels)
         if len(arrays["counts"]) != k or len(set(labels)) != k:
             raise ValueError(f"{k} labels for {len(arrays['counts'])} counts")
         checked_array(arrays, "counts", "f", (k,), 0)
+        if self.calibrates:
+            numbers = checked_array(arrays, "calibration", "f", (CALIBRATION_NUMBERS + 2 * k,))
+            if numbers[:2].min() <= 0 or numbers[3] < 0 or (numbers[CALIBRATION_NUMBERS + k:] <= 0).any():
+                raise ValueError("the calibration holds numbers that are not above 0")
         for key in arrays:
             if key.endswith(".classes"):
                 checked_array(arrays, key, "i", (1,), 0, k)
@@ -330,9 +389,17 @@ cdef class ClassTarget(Target):
 
     cdef int fill(self, list labels, dict arrays) except -1:
         cdef Py_ssize_t i, k = len(labels)
+        cdef Calibration* s
         self.reserve_labels(k)
         for i in range(k):
             self.counts[i] = arrays["counts"][i]
+        if self.calibrates:
+            numbers = arrays["calibration"]
+            s = &self.calibration
+            s.factor, s.variance, s.gain, s.count = numbers[:CALIBRATION_NUMBERS].tolist()
+            for i in range(k):
+                self.bias[i] = numbers[CALIBRATION_NUMBERS + i]
+                self.bias_variance[i] = numbers[CALIBRATION_NUMBERS + k + i]
         self.labels = labels
         self.index = {y: i for i, y in enumerate(labels)}
         for i in range(k):

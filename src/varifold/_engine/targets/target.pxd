@@ -9,6 +9,7 @@ cdef class Target:
     cdef Model model
     cdef readonly Conformal conformal    # None without intervals or sets
     cdef int y                           # class of the instance at hand, -1 for a new label; 0 without classes
+    cdef bint predicts_first             # every instance is predicted before it is learned
     cdef bint with_bounds                # predict() computes intervals or sets too
     cdef tuple outputs                   # arrays of the block at hand, which write() fills
 

@@ -35,6 +35,8 @@ cdef class Target:
             raise ValueError("the target belongs to another engine")
         self.instance = instance
         self.model = model
+        if self.conformal is not None:
+            self.predicts_first = True
         return 0
 
     cdef bint sees_instance(self) noexcept nogil:

@@ -1,0 +1,91 @@
+"""Calibrated probabilities: step by step against plain Python, both APIs, files, and what they are for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import varifold
+from tests.oracles.calibration import Calibration
+from tests.oracles.harness import stream
+from varifold import AROW, GaussianNB
+
+
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("name", ["arow", "gaussiannb", "olvf", "fae"])
+def test_every_step_follows_the_oracle(name, labels):
+    model, raw, plain = varifold.models[name](calibrate=True), varifold.models[name](), Calibration()
+    used = 0
+    rows = list(stream(400, labels=labels, weights=True))
+    for step, (x, y, w) in enumerate(rows):
+        if step % 3 == 2:
+            y = rows[step - 1][1]  # many wrong labels: the model is too confident
+        before = raw.predict_proba_one(x)
+        is_seen = any(f in raw.features for f in x)
+        expected = plain.probabilities(before) if is_seen else before
+        used += expected != before
+        assert model.predict_proba_one(x) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert model.predict_one(x) == raw.predict_one(x)
+        if w > 0.0 and is_seen:
+            plain.learn(before, y, w)
+        for learner in (model, raw):
+            learner.learn_one(x, y, w)
+    assert used > 10
+
+
+@pytest.mark.parametrize("name", ["arow", "auto", "gaussiannb", "ovfiv", "orf3v", "neighbours"])
+def test_both_apis_leave_the_same_state_and_files_continue(name):
+    rows = [(x, y) for x, y, _ in stream(200, labels=3)]
+    one, many, fused = (varifold.models[name](calibrate=True) for _ in range(3))
+    for x, y in rows:
+        one.learn_one(x, y)
+        fused.predict_learn_many([x], [y])
+    many.learn_many([x for x, _ in rows[:90]], [y for _, y in rows[:90]])
+    many = varifold.from_bytes(many.to_bytes())
+    many.learn_many([x for x, _ in rows[90:]], [y for _, y in rows[90:]])
+    assert many.to_bytes() == one.to_bytes()
+    assert fused.to_bytes() == one.to_bytes()
+
+
+def test_too_confident_probabilities_are_corrected():
+    losses = {}
+    for calibrate in (False, True):
+        model, total = GaussianNB(calibrate=calibrate), 0.0
+        for x, y, _ in stream(800):
+            copies = {f"{name} {i}": v for name, v in x.items() for i in range(4)}
+            total -= math.log(max(model.predict_proba_one(copies).get(y, 0.5), 1e-6))
+            model.learn_one(copies, y)
+        losses[calibrate] = total / 800
+    assert losses[True] < 0.75 * losses[False]
+
+
+def test_explanations_sum_to_the_margin():
+    model = AROW(calibrate=True, costs={"label 1": 3.0})
+    for x, y, _ in stream(200):
+        model.learn_one(x, y)
+    for x, _, _ in stream(30, seed=3):
+        if x:
+            parts = model.explain_one(x)
+            assert sum(parts.values()) == pytest.approx(max(model.margins_one(x).values()), abs=1e-9)
+
+
+def test_a_calibration_that_cannot_be_is_rejected():
+    model = AROW(calibrate=True)
+    for x, y, _ in stream(50):
+        model.learn_one(x, y)
+    names, labels, arrays = model._engine.dump()
+    arrays["calibration"][1] = -1.0
+    with pytest.raises(ValueError, match="calibration"):
+        AROW(calibrate=True)._engine.fill(names, labels, arrays)
+
+
+def test_merged_learners_calibrate_again():
+    halves = []
+    for seed in (0, 1):
+        model = AROW(calibrate=True)
+        for x, y, _ in stream(100, seed=seed):
+            model.learn_one(x, y)
+        halves.append(model)
+    merged = varifold.merge(halves)
+    assert varifold.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
