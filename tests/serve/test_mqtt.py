@@ -18,7 +18,7 @@ from tests.serve.conftest import mosquitto
 from tests.serve.server import Server
 from tests.serve.test_running import certificate
 from varifold.errors import ParameterError
-from varifold.serve.mqtt import Bridge, Topics, parts_of, subscription
+from varifold.serve.mqtt import MqttBridge, Topics, parts_of, subscription
 from varifold.serve.server import Settings, serve
 
 
@@ -103,7 +103,7 @@ def test_readings_are_answered_and_learned_when_labels_come(make_server: Callabl
     with server.client() as client:
         shown = client.get("/models/mqtt").json()
     assert (shown["key"], shown["steps"], shown["waiting"]) == ("key", 24, 1)
-    assert "a message to plant/a/reading was rejected" in server.log()
+    assert "a message of plant/a/reading was rejected" in server.log()
 
 
 @pytest.mark.mosquitto
@@ -170,10 +170,10 @@ def test_a_model_that_is_deleted_and_made_again(make_server: Callable[..., Serve
 
 
 def test_a_bridge_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(bridge: Bridge) -> None:
+    async def fail(bridge: MqttBridge) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Bridge, "run", fail)
+    monkeypatch.setattr(MqttBridge, "run", fail)
     assert serve(Settings(tmp_path, port=0, topics=Topics("localhost:9", "plant/reading"))) == 1
 
 

@@ -16,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "serve",
-        help="serve models that learn, over HTTP and MQTT",
+        help="serve models that learn, over HTTP, MQTT and Kafka",
         description="Serve models that learn: predict now, learn when the label comes, survive any stop. "
         "The dashboard is at /, the description of all routes at /openapi.json.",
         epilog='Every option can also be set in the file of --config (host = "0.0.0.0") or by an environment variable '
@@ -44,6 +44,7 @@ def add_parser(subparsers: Any) -> None:
     _add_durability(parser)
     _add_alerts(parser)
     _add_mqtt(parser)
+    _add_kafka(parser)
     parser.set_defaults(options=Options(parser, other=("config", "print_config", "check")))
 
 
@@ -152,6 +153,26 @@ def _add_mqtt(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--mqtt-version", choices=["3.1.1", "5"], default="5", help="of the protocol (default 5)")
 
 
+def _add_kafka(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Kafka")
+    group.add_argument("--kafka", metavar="HOST:PORT,...", help="brokers to read from (needs the extra kafka)")
+    group.add_argument("--kafka-readings", metavar="TOPIC", help="readings as JSON; each is learned once")
+    group.add_argument("--kafka-labels", metavar="TOPIC", help='labels of readings: {"id": ..., "y": ...}')
+    group.add_argument("--kafka-predictions", metavar="TOPIC", help="to write predictions to")
+    group.add_argument("--kafka-model", default="kafka", metavar="NAME", help="the model that is fed (default kafka)")
+    group.add_argument("--kafka-method", default="auto", metavar="METHOD", help="its method if it is new")
+    group.add_argument(
+        "--kafka-keyed", action="store_true", default=False, help="if it is new: one learner per key of the messages"
+    )
+    group.add_argument("--kafka-input", type=_rules, metavar="JSON", help="its input rules if it is new")
+    group.add_argument(
+        "--kafka-from", choices=["earliest", "latest"], default="earliest", help="where a new model starts to read"
+    )
+    group.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="properties of librdkafka, NAME=VALUE: TLS, SASL"
+    )
+
+
 def _rules(text: str) -> Any:
     from varifold.base.json_text import read_json
     from varifold.errors import VarifoldError
@@ -186,7 +207,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--max-wait {args.max_wait} is not a number of hours above 0")
     if (args.tls_cert is None) != (args.tls_key is None):
         raise ParameterError("--tls-cert and --tls-key belong together: give both")
-    for name in ("token_file", "tls_cert", "tls_key", "mqtt_login", "mqtt_ca"):
+    for name in ("token_file", "tls_cert", "tls_key", "mqtt_login", "mqtt_ca", "kafka_config"):
         path = getattr(args, name)
         if path is not None and not path.is_file():
             raise ParameterError(f"--{name.replace('_', '-')}: there is no file {path}")
@@ -213,6 +234,7 @@ def _serve(args: argparse.Namespace, models: dict[str, Any]) -> int:
             bodies=BodyLimits(args.max_body, args.max_batch),
             alerts=AlertRules(above, by_model, webhook=args.alert_webhook, command=args.alert_command),
             topics=_topics(args),
+            kafka=_kafka(args),
             models=models,
             log=args.log,
             drain=args.drain,
@@ -256,6 +278,32 @@ def _check(folder: Path) -> int:
     for line in lines:
         print(line)
     return 0 if sound else 1
+
+
+def _kafka(args: argparse.Namespace) -> Any:
+    if args.kafka is None:
+        given = next((name for name in ("readings", "labels", "predictions") if getattr(args, f"kafka_{name}")), None)
+        if given:
+            raise ParameterError(f"--kafka-{given} needs --kafka HOST:PORT")
+        return None
+    if args.kafka_readings is None:
+        raise ParameterError("--kafka needs --kafka-readings TOPIC")
+    from varifold.serve.extra import confluent_kafka
+    from varifold.serve.kafka import KafkaTopics, read_properties
+
+    confluent_kafka.version()  # a missing extra is reported before anything is opened
+    return KafkaTopics(
+        args.kafka,
+        args.kafka_readings,
+        args.kafka_labels,
+        args.kafka_predictions,
+        args.kafka_model,
+        args.kafka_method,
+        keyed=args.kafka_keyed,
+        rules=args.kafka_input,
+        start=args.kafka_from,
+        properties=read_properties(args.kafka_config) if args.kafka_config else {},
+    )
 
 
 def _topics(args: argparse.Namespace) -> Any:

@@ -1,4 +1,4 @@
-"""Packages of the extra ``serve``: modules import without them, and a missing one is reported at first use."""
+"""Packages of the extras ``serve`` and ``kafka``: a missing one is reported at its first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from varifold.errors import missing_extra
 
-__all__ = ["aiomqtt", "httpx", "orjson", "prometheus_client", "uvicorn", "uvloop"]
+__all__ = ["aiomqtt", "confluent_kafka", "httpx", "orjson", "prometheus_client", "uvicorn", "uvloop"]
+_KAFKA = ("confluent_kafka",)
 
 
 class _Missing:
@@ -19,7 +20,7 @@ class _Missing:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise missing_extra(f"this needs {self._name}", "serve")
+        raise missing_extra(f"this needs {self._name}", "kafka" if self._name in _KAFKA else "serve")
 
 
 def _optional(name: str) -> Any:
@@ -31,10 +32,11 @@ def _optional(name: str) -> Any:
 
 if TYPE_CHECKING:
     import aiomqtt
+    import confluent_kafka
     import httpx
     import orjson
     import prometheus_client
     import uvicorn
     import uvloop
 else:
-    aiomqtt, httpx, orjson, prometheus_client, uvicorn, uvloop = map(_optional, sorted(__all__))
+    aiomqtt, confluent_kafka, httpx, orjson, prometheus_client, uvicorn, uvloop = map(_optional, sorted(__all__))

@@ -7,7 +7,6 @@ the broker therefore sends twice is recognised by its id.
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import ssl
 from dataclasses import dataclass
@@ -16,14 +15,12 @@ from typing import Any
 
 from varifold.base.json_text import write_json
 from varifold.errors import ParameterError, VarifoldError
-from varifold.serve.core import bodies
-from varifold.serve.core.errors import BusyError, NotFoundError, RejectedError, StoppedError
+from varifold.serve import bridge
+from varifold.serve.core.errors import NotFoundError, StoppedError
 from varifold.serve.core.input import InputRules
-from varifold.serve.core.log import failure, log
 from varifold.serve.core.models import Model, Models
 from varifold.serve.extra import aiomqtt
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _WINDOW = 256
 """Most messages in progress: the broker sends no more before the first of them are acknowledged."""
 _SESSION_SECONDS = 7 * 24 * 3600
@@ -101,13 +98,15 @@ def parts_of(pattern: str, topic: str) -> dict[str, str]:
     return dict(zip(names_in(pattern), match.groups(), strict=True)) if match else {}
 
 
-class Bridge:
+class MqttBridge(bridge.Bridge):
     """Feeds one model from a broker until cancelled; reconnects with increasing pauses if the connection is lost."""
 
+    name = "mqtt"
+
     def __init__(self, models: Models, topics: Topics) -> None:
-        self.models = models
+        super().__init__(models, topics.model)
         self.topics = topics
-        self._pause = _FIRST_PAUSE
+        self._pause = bridge.FIRST_PAUSE
 
     async def run(self) -> None:
         """Feed the model until cancelled."""
@@ -119,9 +118,9 @@ class Bridge:
                 await self._connected()
             except* aiomqtt.MqttError as group:  # a task group is open while the connection lasts
                 error = _first(group)
-                self._say("mqtt", f"the connection to the broker failed ({error}); trying again in {self._pause:g} s")
+                self.say(f"the connection to the broker failed ({error}); trying again in {self._pause:g} s")
             await asyncio.sleep(self._pause)
-            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            self._pause = min(2 * self._pause, bridge.LONGEST_PAUSE)
 
     async def _connected(self) -> None:
         host, port = self.topics.address()
@@ -140,8 +139,8 @@ class Bridge:
             await client.subscribe(subscription(self.topics.readings), qos=1)
             if self.topics.labels:
                 await client.subscribe(subscription(self.topics.labels), qos=1)
-            self._say("mqtt", "connected to the broker")
-            self._pause = _FIRST_PAUSE
+            self.say("connected to the broker")
+            self._pause = bridge.FIRST_PAUSE
             window = asyncio.Semaphore(_WINDOW)
             async with asyncio.TaskGroup() as tasks:
                 async for message in client.messages:
@@ -158,48 +157,20 @@ class Bridge:
         except VarifoldError as error:
             return error
         except Exception as error:  # noqa: BLE001 - no message may end the server: the broker would send it again
-            failure(f"mqtt: a message to {message.topic.value} failed", self.topics.model, error)
-            return RejectedError(f"unexpected {type(error).__name__}")
+            return self.unexpected(message.topic.value, error)
         await model.turn()
-        while True:
-            try:
-                return model.submit(body, write_json(body))
-            except BusyError:
-                await asyncio.sleep(0.01)
-            except VarifoldError as error:
-                return error
+        try:
+            done: asyncio.Future[Any] = await bridge.when_not_busy(model.submit, body, write_json(body))
+        except VarifoldError as error:
+            return error
+        return done
 
     def _change(self, model: Model, message: aiomqtt.Message) -> dict[str, Any]:
-        values = bodies.parse(bytes(message.payload))
-        rules = model.state.rules
+        payload, topic = bytes(message.payload), message.topic.value
         if not self._is_reading(message):
-            return self._label(model, message, rules.flat(values))
-        parts = parts_of(self.topics.readings, message.topic.value)
-        key = parts.pop("key", None)
-        body: dict[str, Any] = {"x": {**values, **parts}}
-        if rules.id is None and (given := body["x"].pop("id", None)) is not None:
-            body["id"] = given
-        if key is not None:
-            body["key"] = key
-        rules.apply(body)
-        body["predict" if "y" in body else "keep"] = True
-        bodies.check_row(body)
-        return body
-
-    def _label(self, model: Model, message: aiomqtt.Message, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the label in a message, under the names that the model's input has for id and target."""
-        rules = model.state.rules
-        given, y = values.get(rules.id or "id"), values.get(rules.target or "y")
-        if given is None:
-            raise RejectedError('a label is {"id": ..., "y": ...}, with the id of its reading or its prediction')
-        label = {"y": y if rules.target is None else rules.label(y)}
-        if "w" in values:
-            label["w"] = values["w"]
-        bodies.check_label(label)
-        key = parts_of(self.topics.labels or "", message.topic.value).get("key")
-        if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
-            return {"id": given, **label}
-        return {"id": given, "key": key, **label}
+            return bridge.label(model, payload, parts_of(self.topics.labels or "", topic).get("key"))
+        parts = parts_of(self.topics.readings, topic)
+        return bridge.reading(model, payload, parts.pop("key", None), parts)
 
     def _is_reading(self, message: aiomqtt.Message) -> bool:
         return message.topic.matches(subscription(self.topics.readings))
@@ -208,7 +179,6 @@ class Bridge:
         self, client: aiomqtt.Client, message: aiomqtt.Message, done: asyncio.Future[Any] | VarifoldError
     ) -> None:
         """Acknowledge a message once its change is on disk, and publish the prediction of a reading."""
-        topic = message.topic.value
         try:
             if isinstance(done, VarifoldError):
                 raise done
@@ -216,7 +186,7 @@ class Bridge:
         except VarifoldError as error:
             if self._model_stopped():
                 return  # not acknowledged: the broker sends it again at the next start
-            self._say("mqtt-rejected", f"a message to {topic} was rejected: {error}")
+            self.rejected(message.topic.value, error)
         else:
             if self.topics.predictions and self._is_reading(message):
                 await self._publish(client, message, prediction)
@@ -236,10 +206,6 @@ class Bridge:
             return True
         except NotFoundError:
             return False
-
-    def _say(self, kind: str, text: str) -> None:
-        self.models.events.add(self.topics.model, kind, text)
-        log(logging.INFO if kind == "mqtt" else logging.WARNING, f"mqtt: {text}", self.topics.model)
 
 
 def _session(version: str) -> dict[str, Any]:

@@ -30,7 +30,8 @@ from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.protocol import make_protocol, most_connections, watch
 from varifold.serve.http.tokens import Tokens
-from varifold.serve.mqtt import Bridge, Topics
+from varifold.serve.kafka import KafkaBridge, KafkaTopics
+from varifold.serve.mqtt import MqttBridge, Topics
 from varifold.serve.notify import keep_alive, notify
 
 _BACKLOG = 2_048
@@ -61,6 +62,7 @@ class Settings:
     bodies: BodyLimits = field(default_factory=BodyLimits)
     alerts: AlertRules = field(default_factory=AlertRules)
     topics: Topics | None = None
+    kafka: KafkaTopics | None = None
     memory: int | None = None
     """Most bytes of all learners; None: three quarters of the machine's or container's memory."""
     model_memory: int | None = None
@@ -182,7 +184,9 @@ class _Process:
             loop.create_task(watch(self.server.server_state.connections), name="the watch over connections"),
         ]
         if self.settings.topics is not None:
-            tasks.append(loop.create_task(Bridge(models, self.settings.topics).run(), name="the MQTT bridge"))
+            tasks.append(loop.create_task(MqttBridge(models, self.settings.topics).run(), name="the MQTT bridge"))
+        if self.settings.kafka is not None:
+            tasks.append(loop.create_task(KafkaBridge(models, self.settings.kafka).run(), name="the Kafka bridge"))
         for task in tasks:
             task.add_done_callback(self._ended)
         return tasks

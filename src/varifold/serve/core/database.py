@@ -14,6 +14,7 @@ The tables (version 1):
 - ``changes``    what was learned or kept since: rows of JSON, many per blob, or a model file that replaced the learner
 - ``waiting``    instances that wait for their label
 - ``ids``        ids chosen by clients, by key
+- ``offsets``    how far the partitions of Kafka topics are learned, and predictions sent
 - ``set_aside``  changes that could not be replayed at recovery, with the reason
 - ``events``     the latest events
 """
@@ -60,6 +61,8 @@ CREATE TABLE waiting (model INTEGER, number INTEGER, time INTEGER, x TEXT, predi
     PRIMARY KEY (model, number)) WITHOUT ROWID;
 CREATE TABLE ids (model INTEGER, key TEXT, id TEXT, seq INTEGER, number INTEGER, sum INTEGER,
     PRIMARY KEY (model, key, id)) WITHOUT ROWID;
+CREATE TABLE offsets (model INTEGER, topic TEXT, part INTEGER, learned INTEGER, sent INTEGER, sum INTEGER,
+    PRIMARY KEY (model, topic, part)) WITHOUT ROWID;
 CREATE TABLE set_aside (model INTEGER, seq INTEGER, kind INTEGER, data BLOB, reason TEXT, PRIMARY KEY (model, seq));
 CREATE TABLE events (number INTEGER PRIMARY KEY, event TEXT);
 INSERT INTO store VALUES (1, 0, 1, '');
@@ -104,6 +107,8 @@ class Written(NamedTuple):
     """Ids that were forgotten: key, id."""
     expired: bool
     """Whether instances up to `expired_to` have expired."""
+    offsets: Sequence[tuple[str, int, int, int]] = ()
+    """Offsets that advanced: topic, partition, first offset that is not learned, first whose prediction is not sent."""
 
 
 class SetAside(NamedTuple):
@@ -160,6 +165,10 @@ class Database:
         problems = [row[0] for row in self._db.execute("PRAGMA quick_check(3)")]
         if problems != ["ok"]:
             raise StateError(f"{self.path} is damaged: {'; '.join(problems)}. Restore it from a backup")
+        with contextlib.closing(sqlite3.connect(":memory:")) as expected:
+            expected.executescript(_SCHEMA)
+            if _tables(self._db) != _tables(expected):
+                raise StateError(f"{self.path} is damaged: its tables are not those of a store. Restore a backup")
 
     def _check_count(self) -> None:
         path = self.path.with_name(_COUNT)
@@ -231,6 +240,11 @@ class Database:
             self._db.executemany(
                 "DELETE FROM ids WHERE model = ? AND key = ? AND id = ?", ((model, *row) for row in one.forgotten)
             )
+        if one.offsets:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?, ?, ?, ?)",
+                ((model, *row, _sum(row)) for row in one.offsets),
+            )
         if one.expired:
             self._db.execute("DELETE FROM waiting WHERE model = ? AND number <= ?", (model, one.model.expired_to))
         self._db.execute(
@@ -264,7 +278,7 @@ class Database:
         """Remove a model; its changes and snapshots are removed by `prune`, a few at a time."""
         with _writing(), self._transaction():
             self._db.execute("DELETE FROM models WHERE id = ?", (model,))
-            for table in ("waiting", "ids", "set_aside"):
+            for table in ("waiting", "ids", "offsets", "set_aside"):
                 self._db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
     def add_part(self, model: int, seq: int, part: int, data: bytes) -> None:
@@ -353,11 +367,15 @@ class Database:
         """Return the ids chosen by clients: key, id, sequence number, number of the waiting instance; oldest first."""
         return self._rows("SELECT key, id, seq, number, sum FROM ids WHERE model = ? ORDER BY seq", model)
 
+    def offsets(self, model: ModelRow) -> list[tuple[str, int, int, int]]:
+        """Return the offsets of Kafka: topic, partition, first that is not learned, first that is not sent."""
+        return self._rows("SELECT topic, part, learned, sent, sum FROM offsets WHERE model = ?", model)
+
     def _rows(self, query: str, model: ModelRow) -> list[Any]:
         with _reading(self.path):
             rows = self._db.execute(query, (model.id,)).fetchall()
         for row in rows:
-            self._check(row[-1] == _sum(row[:-1]), f"a waiting instance or an id of the model {model.name!r}")
+            self._check(row[-1] == _sum(row[:-1]), f"a waiting instance, id or offset of the model {model.name!r}")
         return [row[:-1] for row in rows]
 
     def events(self) -> list[dict[str, Any]]:
@@ -481,6 +499,11 @@ def check_file(path: Path) -> int:
             return int(db.execute("SELECT count(*) FROM models").fetchone()[0])
         finally:
             db.close()
+
+
+def _tables(db: sqlite3.Connection) -> list[Any]:
+    """Return the statements that made the tables; SQLite does not check them for damage."""
+    return db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
 
 
 def _sum(values: Sequence[Any]) -> int:

@@ -34,7 +34,7 @@ from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Committer
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure
-from varifold.serve.core.state import Limits, ModelState, Recovery
+from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
@@ -133,9 +133,26 @@ class Model:
             async with self._turns:
                 await asyncio.sleep(0)
 
-    def submit(self, body: dict[str, Any], text: bytes) -> asyncio.Future[Any]:
-        """Apply a change; the future gets its response once it is on disk. An error of the learner is raised here."""
-        return self._apply(1, len(text), self.state.apply, body, text)
+    def submit(
+        self, body: dict[str, Any], text: bytes, read: tuple[Partition, int] | None = None
+    ) -> asyncio.Future[Any]:
+        """Apply a change; the future gets its response once it is on disk. An error of the learner is raised here.
+
+        `read` is the partition of Kafka that the change was read from and the next offset of it, stored with it.
+        """
+        return self._apply(1, len(text), self._change, body, text, read)
+
+    def _change(self, body: dict[str, Any], text: bytes, read: tuple[Partition, int] | None) -> dict[str, Any]:
+        response = self.state.apply(body, text)
+        if read is not None:
+            self.state.advance(read[0], learned=read[1])
+        return response
+
+    def advance(self, partition: Partition, *, learned: int | None = None, sent: int | None = None) -> None:
+        """Store how far a partition of Kafka is learned or sent."""
+        self._check()
+        self.state.advance(partition, learned=learned, sent=sent)
+        self._committer.acknowledge(self.state, None)
 
     def submit_rows(self, rows: list[tuple[dict[str, Any], bytes]], size: int) -> asyncio.Future[Any]:
         """Apply rows; the future gets a response or an error for each once they are on disk."""
@@ -146,9 +163,7 @@ class Model:
         return self._apply(1, len(data), self.state.restore, data)
 
     def _apply(self, rows: int, size: int, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        if self._stopped is not None:
-            raise StoppedError(self._stopped)
-        self._committer.check()
+        self._check()
         self.state.tick(int(time.time() * 1000))
         started = time.perf_counter()
         try:
@@ -170,6 +185,12 @@ class Model:
         if self._snapshotting is None and self._due():
             self._snapshotting = asyncio.get_running_loop().create_task(self._snapshot())
         return done
+
+    def _check(self) -> None:
+        """Reject a change if the model is stopped or too many changes wait for the disk."""
+        if self._stopped is not None:
+            raise StoppedError(self._stopped)
+        self._committer.check()
 
     def stop_changes(self, reason: str) -> None:
         """Accept no more changes."""
@@ -277,6 +298,8 @@ class Models:
         self.unrecovered: dict[str, str] = {}
         self.damaged: dict[str, Exception] = {}
         """Errors of the models in `unrecovered`, for the server's log."""
+        self.lag: dict[tuple[str, Partition], int] = {}
+        """Messages of Kafka that are not learned yet, by model and partition."""
         self._models: dict[str, Model] = {}
         self._ids: dict[str, int] = {}
         self._making: set[str] = set()

@@ -32,6 +32,10 @@ SCORE_EVERY = 8
 """Of the instances learned without a prior prediction, every 8th is predicted first, to measure the error."""
 
 
+Partition = tuple[str, int]
+"""Topic and number of a partition of Kafka."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits on what a model stores in addition to its learner."""
@@ -85,6 +89,7 @@ class Unwritten:
     labelled: list[int] = field(default_factory=list)
     ids: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     forgotten: dict[tuple[str, str], None] = field(default_factory=dict)
+    offsets: set[Partition] = field(default_factory=set)
 
     def add(self, seq: int, text: bytes) -> None:
         """Add a row of JSON, in which a line feed can only be white space."""
@@ -139,6 +144,8 @@ class ModelState:
         self.snapshot = 0
         self.waiting = LabelQueue(limits.waiting, limits.waiting_ms, limits.waiting_bytes)
         self.ids = Ids(limits.ids)
+        self.offsets: dict[Partition, tuple[int, int]] = {}
+        """First offset of each partition that is not learned, and first whose prediction is not sent."""
         self.monitor = Monitor()
         self.devices = Devices()
         self._recovering = False
@@ -157,6 +164,11 @@ class ModelState:
         self._field = getattr(learner, "key", None)  # set for a learner by key
         self._labels = None if is_regressor(learner) else set(learner.classes)
         self.budget.measure(learner)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether there is one learner per key."""
+        return self._field is not None
 
     # ------------------------------------------------------------------ changes
 
@@ -187,6 +199,12 @@ class ModelState:
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
         return {"seq": self.seq, "steps": self.learner.steps}
+
+    def advance(self, partition: Partition, *, learned: int | None = None, sent: int | None = None) -> None:
+        """Set how far a partition of Kafka is learned or sent; stored with the changes that were applied so far."""
+        before = self.offsets.get(partition, (0, 0))
+        self.offsets[partition] = (before[0] if learned is None else learned, before[1] if sent is None else sent)
+        self._unwritten.offsets.add(partition)
 
     def tick(self, milliseconds: int) -> None:
         """Set the time of the changes that follow; it never runs backwards."""
@@ -414,7 +432,7 @@ class ModelState:
     def take_unwritten(self) -> Written | None:
         """Return the changes since the last call, for the next transaction; None if there are none."""
         new = self._unwritten
-        if not new.changes:
+        if not new.changes and not new.offsets:
             return None
         self._unwritten = Unwritten()
         kept = [
@@ -425,7 +443,8 @@ class ModelState:
         ids = [(*names, *known) for names, known in new.ids.items()]
         expired = self.waiting.expired_to > self._expired_to
         self._expired_to = self.waiting.expired_to
-        return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten), expired)
+        offsets = [(*partition, *self.offsets[partition]) for partition in new.offsets]
+        return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten), expired, offsets)
 
     def parts(self) -> list[bytes]:
         """Return the content of a snapshot: JSON with counts, devices and input rules, then the learner."""
@@ -463,6 +482,7 @@ class ModelState:
         state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "waiting": waiting})
         for key, given, seq, number in database.ids(row):
             state.ids.add(key, given, seq, number)
+        state.offsets = {(topic, part): (learned, sent) for topic, part, learned, sent in database.offsets(row)}
         return state, recovery
 
     def _replay(self, kind: int, data: bytes) -> None:

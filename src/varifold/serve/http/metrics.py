@@ -132,6 +132,10 @@ def _model_metrics(app: App) -> Iterator[Metric]:
         for kind in ("here", "new", "silent", "gone"):
             presence.add_metric([model.state.name, kind], counts[kind])
     yield presence
+    lag = _family("Gauge", "varifold_kafka_lag", "Messages not learned yet", labels=["model", "topic", "partition"])
+    for (name, (topic, part)), n in sorted(app.models.lag.items()):
+        lag.add_metric([name, topic, str(part)], n)
+    yield lag
     devices = _family("Gauge", "varifold_devices", "Devices by status", labels=["model", "status"])
     for model in models:
         if len(model.state.devices):
