@@ -2,9 +2,9 @@
 Which label should I ask for?
 =============================
 
-An expert can look at one instance in twenty. A policy requests labels where they are worth most: where the classifier
-is unsure, where features are new, and a few at random. The random share finds changes and keeps the estimate of the
-error honest: among requested instances alone, a classifier looks worse than it is.
+An expert can look at one instance in twenty. A policy requests labels where they are worth most: at the start, where
+the classifier is unsure, and a few at random. The random share finds changes and keeps the estimate of the error
+honest: among requested instances alone, a classifier looks worse than it is.
 """
 
 import matplotlib.pyplot as plt
@@ -38,11 +38,23 @@ for by, values in errors.items():
 # What one knows without the other labels: the error among the requested ones is too high, the weighted one is not.
 
 result = prequential(AROW(), stream, ask=0.05)
-print(f"true error {result.cer:.3f}; estimated from {result.requested.labels} labels {result.requested.error:.3f}")
-print(f"error among the requested labels {result.requested.plain:.3f}")
+print(f"true error {result.cer:.3f}")
+print(result.requested)
 
 # %%
-# Requested labels reach the error of random ones with fewer labels.
+# The budget holds over every 1,000 rows, not only in the mean.
+
+policy, model = AskPolicy(0.05), AROW()
+asked = []
+for x, y in stream:
+    asked.append(policy.should_ask(model, x))
+    if asked[-1]:
+        model.learn_one(x, y)
+windows = np.convolve(asked, np.ones(1000), "valid")
+print(f"labels requested in 1,000 rows: at most {windows.max():.0f}, after the start at least {windows[1000:].min():.0f}")
+
+# %%
+# Error by labels spent.
 
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 for by, values in errors.items():
@@ -52,5 +64,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# **Conclusion.** The curve of the margin lies below that of random requests: the labels of uncertain instances are
-# worth more.
+# A server does the same for people: ``PUT /models/plant`` with ``{"ask": {"budget": 0.05}}``. A prediction that is kept
+# then says ``"ask": true`` if its label is worth the budget, and the dashboard lists such instances with a button per
+# label.
+#
+# **Conclusion.** The fewer labels there are, the more it matters which. Below 2 % uncertain instances give a lower error
+# than random ones; from 5 % on this stream has little left to learn.

@@ -60,7 +60,7 @@ def test_labels_of_other_types_come_back_as_they_were(remote: RemoteClassifier) 
 
 
 def test_labels_later(remote: RemoteClassifier) -> None:
-    given, _ = remote.keep_one({"f0": 1.0})
+    given, *_ = remote.keep_one({"f0": 1.0})
     remote.label(given, "up")
     assert remote.steps == 1
     with pytest.raises(DataError, match="has its label"):
@@ -195,7 +195,7 @@ def test_learners_by_key_and_input_rules(shared: Server) -> None:
             for device, labels in (("a", ("low", "high")), ("b", ("high", "low"))):
                 remote.learn_one({"device": device, "load": i % 2, "ts": "2026-01-01T00:00:00"}, labels[i % 2])
         assert [remote.predict_one({"device": d, "load": 1}) for d in "ab"] == ["high", "low"]
-        given, _ = remote.keep_one({"device": "a", "load": 1})
+        given, *_ = remote.keep_one({"device": "a", "load": 1})
         remote.label(given, "high")
         assert remote.steps == 41
 
@@ -220,7 +220,7 @@ def test_many_requests_at_a_time(shared: Server) -> None:
                 await model.make("olvf")
             await asyncio.gather(*(model.learn_one({"load": i % 2}, ("low", "high")[i % 2]) for i in range(100)))
             assert await model.predict_one({"load": 1}) == "high"
-            given, label = await model.keep_one({"load": 0})
+            given, label, _ = await model.keep_one({"load": 0})
             assert label == "low"
             await model.label(given, "low")
             with pytest.raises(DataError, match="has its label"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import varifold
+from varifold.ask import AskPolicy
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
@@ -250,7 +252,7 @@ def test_instances_wait_in_the_librarys_queue() -> None:
     for row in rows:
         keyed.process(row, outputs.append)
     assert isinstance(keyed.waiting, LabelQueue)
-    assert [(held[0], held[2]) for held in keyed.waiting.dump()["held"]] == [(2, rows[1].line), (3, rows[2].line)]
+    assert [(held[0], held[2]) for held in keyed.waiting.dump()["waiting"]] == [(2, rows[1].line), (3, rows[2].line)]
     assert "already waits for its label" in str(outputs[-1].problem)
 
 
@@ -351,3 +353,31 @@ def test_one_call_gives_label_and_probabilities(name: str) -> None:
     learn(model, stream(80, labels=("a", "b", "c")))
     for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
         assert model._engine.predict_with_proba_one(x) == (model.predict_one(x), model.predict_proba_one(x))
+
+
+def test_waiting_rows_say_whether_their_label_is_worth_it() -> None:
+    """Every key has a policy of its own, whose state survives snapshots, logs and workers that are gone."""
+    policy = AskPolicy(0.02, by="mixed")
+    lines = [
+        json.dumps({"k": key, "i": t, "o": t, "n": {"f": float(t % 7)}, "s": {}, **({"y": "up"} if t % 5 == 0 else {})})
+        for key in ("a", "b")
+        for t in range(120)
+    ]
+    expected = {}
+    for key in ("a", "b"):
+        learner, own = varifold.AROW(), policy.clone()
+        for t in range(120):
+            x = {"f": float(t % 7)}
+            if t % 5 == 0:
+                expected[key, t] = None
+                learner.learn_one(x, "up")
+            else:
+                expected[key, t] = own.decide(x, learner.predict_proba_one(x)).ask
+    assert {False, True, None} == set(expected.values())
+    state, outputs = Memory(), []
+    for start in range(0, 120, 17):
+        part = [line for line in lines if start <= json.loads(line)["i"] < start + 17]
+        Bucket("q", 0, dataclasses.replace(plan(), ask=policy), state, Cache()).run(part, outputs.append)
+    assert {(one.key, one.id): one.ask for one in outputs} == expected
+    with pytest.raises(ParameterError, match="the checkpoint was written with model"):
+        Bucket("q", 0, plan(), state, Cache()).run([], outputs.append)

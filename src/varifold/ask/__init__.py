@@ -5,6 +5,6 @@ It imports `base` and the layers below; it works with any classifier that has `p
 
 from varifold.ask.classifier import AskingClassifier
 from varifold.ask.estimate import Estimate
-from varifold.ask.policy import POLICIES, AskPolicy
+from varifold.ask.policy import POLICIES, AskPolicy, Decision
 
-__all__ = ["POLICIES", "AskPolicy", "AskingClassifier", "Estimate"]
+__all__ = ["POLICIES", "AskPolicy", "AskingClassifier", "Decision", "Estimate"]

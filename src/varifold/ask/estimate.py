@@ -1,55 +1,100 @@
-"""Estimate the error of a classifier from the instances whose labels were requested."""
+"""Estimate the error and the calibration of a classifier from the instances whose labels were requested."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Estimate", "WeightedMean"]
+from varifold.base.plural import plural
+
+__all__ = ["Estimate", "Estimator"]
+
+_BINS = 10
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The error among all instances, estimated from those that got a label.
+    """Error and calibration among all instances, estimated from those that got a label.
 
     `labels` counts the labels behind it; `plain` is the error among those alone, which is biased: labels are requested
-    where the classifier is unsure.
+    where the classifier is unsure. `confidence` is the mean probability that the classifier gave its predictions; it
+    should equal 1 - `error`. `calibration_error` is the mean distance between probability and accuracy over ten bins of
+    the probability; few labels make it too large. What is unknown is NaN.
     """
 
     error: float
     standard_error: float
     labels: int
     plain: float
+    confidence: float
+    calibration_error: float
+
+    def __str__(self) -> str:
+        if not self.labels:
+            return "no requested label has arrived, so the error is unknown"
+        labels = plural(self.labels, "requested label")
+        text = (
+            f"error {self.error:.1%} ± {self.standard_error:.1%}, estimated from {labels}"
+            f" weighted by the inverse of their chances (unweighted {self.plain:.1%}, which is biased)"
+        )
+        if math.isnan(self.confidence):
+            return text
+        return f"{text}; predictions claim {self.confidence:.1%} on average and {1.0 - self.error:.1%} are right"
 
 
-class WeightedMean:
-    """Mean of values that were drawn with known probabilities: each counts by the inverse of its probability."""
+class Estimator:
+    """Sums over outcomes that were drawn with known chances: each counts by the inverse of its chance."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.wrong = 0
         self.weight = 0.0
         self.total = 0.0
         self.weight_squares = 0.0
-        self.total_products = 0.0
         self.total_squares = 0.0
-        self.plain = 0.0
+        self.confident = [0.0] * _BINS  # by bin: weight, weight of the right ones, weighted probability
+        self.right = [0.0] * _BINS
+        self.claimed = [0.0] * _BINS
 
-    def add(self, value: float, probability: float) -> None:
-        """Add a value that was drawn with this probability."""
-        w = 1.0 / probability
+    def add(self, right: bool, chance: float, confidence: float | None = None) -> None:
+        """Add the outcome of a prediction whose label was requested with this chance."""
+        w = 1.0 / chance
         self.count += 1
-        self.plain += value
         self.weight += w
-        self.total += w * value
         self.weight_squares += w * w
-        self.total_products += w * w * value
-        self.total_squares += w * w * value * value
+        if not right:
+            self.wrong += 1
+            self.total += w
+            self.total_squares += w * w
+        if confidence is not None:
+            at = min(_BINS - 1, int(confidence * _BINS))
+            self.confident[at] += w
+            self.claimed[at] += w * confidence
+            self.right[at] += w * right
 
     def estimate(self) -> Estimate:
-        """Return the mean and its standard error, that of a ratio of two weighted sums; NaN without a value."""
+        """Return the weighted means and the standard error of the error, that of a ratio of two weighted sums."""
         if not self.count:
-            return Estimate(math.nan, math.nan, 0, math.nan)
+            return Estimate(math.nan, math.nan, 0, math.nan, math.nan, math.nan)
         mean = self.total / self.weight
-        # sum of w^2 (value - mean)^2
-        spread = self.total_squares - 2.0 * mean * self.total_products + mean * mean * self.weight_squares
-        return Estimate(mean, math.sqrt(max(0.0, spread)) / self.weight, self.count, self.plain / self.count)
+        # sum of w^2 (value - mean)^2 for values 0 and 1
+        spread = self.total_squares * (1.0 - 2.0 * mean) + mean * mean * self.weight_squares
+        known = sum(self.confident)
+        gaps = sum(abs(c - r) for c, r in zip(self.claimed, self.right, strict=True))
+        return Estimate(
+            error=mean,
+            standard_error=math.sqrt(max(0.0, spread)) / self.weight,
+            labels=self.count,
+            plain=self.wrong / self.count,
+            confidence=sum(self.claimed) / known if known else math.nan,
+            calibration_error=gaps / known if known else math.nan,
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """Return the sums as JSON."""
+        return vars(self).copy()
+
+    def fill(self, state: dict[str, Any]) -> None:
+        """Restore what dump() returned."""
+        vars(self).update(state)

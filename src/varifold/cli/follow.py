@@ -16,6 +16,7 @@ from varifold.base.nearest import nearest
 from varifold.base.plural import plural
 from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
 from varifold.cli import source, uncertainty
+from varifold.cli.asking import POLICIES, asking
 from varifold.cli.numbers import positive
 from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
 from varifold.errors import ParameterError
@@ -55,6 +56,13 @@ def add_parser(subparsers: Any) -> None:
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
         help="learner to start with (default auto); an existing state keeps its own",
+    )
+    parser.add_argument(
+        "--ask",
+        type=asking,
+        metavar="BUDGET[:POLICY]",
+        help="with --id: say which of the lines that wait are worth a label, at most this share of them (a line of "
+        f"output has ask true or false), by {', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     uncertainty.add_options(parser)
     parser.add_argument(
@@ -110,6 +118,8 @@ def _rules(args: argparse.Namespace) -> Any:
     named = [name for name in (args.target, args.id, args.key, args.time) if name is not None]
     if len(set(named)) != len(named):
         raise ParameterError("--target, --id, --key and --time must be different fields")
+    if args.ask is not None and args.id is None:
+        raise ParameterError("--ask needs --id: a label that is requested arrives later, with the id of its line")
     return InputRules(
         target=args.target,
         id=args.id,
@@ -120,6 +130,7 @@ def _rules(args: argparse.Namespace) -> Any:
         dates=args.dates,
         date_order=args.date_order,
         types=args.types,
+        ask=None if args.ask is None else args.ask.params,
     )
 
 
@@ -215,6 +226,13 @@ def _say(follower: Any) -> None:
         f"{len(state.waiting):,} waiting for a label{scored}{rejected}",
         file=sys.stderr,
     )
+    if state.asking is not None:
+        policy = state.asking
+        print(
+            f"varifold: {policy.asked:,} of {policy.seen:,} labels requested; {policy.estimate()}. The estimate uses "
+            "the lines drawn at random",
+            file=sys.stderr,
+        )
     say_if_numbers(getattr(state.learner, "classes", []), state.learned)
     if follower.lines > follower.rejected and not follower.labelled:
         target = follower.rules.target

@@ -7,13 +7,13 @@ import sys
 from typing import Any
 
 from varifold import base
-from varifold.ask import POLICIES, AskPolicy
 from varifold.base import VaryingLearner, models
 from varifold.base.learner import is_detector
 from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec, split_pairs
 from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
+from varifold.cli.asking import POLICIES, asking
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
@@ -77,7 +77,8 @@ def add_parser(subparsers: Any) -> None:
         "--ask",
         type=asking,
         metavar="BUDGET[:POLICY]",
-        help=f"learn only requested labels: at most this share of the rows, by {', '.join(POLICIES)} (default mixed)",
+        help="learn only requested labels: at most this share of the rows, by "
+        f"{', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     costs.add_options(how)
     uncertainty.add_options(how)
@@ -188,15 +189,6 @@ def renames(text: str) -> dict[str, str]:
             raise argparse.ArgumentTypeError(f"{old!r} is not of the form OLD=NEW")
         found[old] = new
     return found
-
-
-def asking(text: str) -> AskPolicy:
-    """Parse ``BUDGET[:POLICY]``."""
-    budget, _, policy = text.partition(":")
-    try:
-        return AskPolicy(float(budget), by=policy or POLICIES[0])
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form BUDGET[:POLICY]: {error}") from None
 
 
 def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: Summary | None = None) -> None:

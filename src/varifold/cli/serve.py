@@ -23,7 +23,12 @@ def add_parser(subparsers: Any) -> None:
         "(VARIFOLD_HOST); the command line comes first, then the environment, then the file.",
         allow_abbrev=False,
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file with options and models to make")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file with options, and models to make: tables [models.NAME] with method, params, key, input and ask",
+    )
     parser.add_argument("--print-config", action="store_true", help="print the options in use as TOML, and stop")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="folder of the state; made if missing")
     parser.add_argument("--check", type=Path, metavar="DIR", help="test the state in a folder, without serving it")
@@ -259,10 +264,10 @@ def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
     for name, table in tables.get("models", {}).items():
         try:
             check_name(name)
-            unknown = next((key for key in table if key not in ("method", "params", "key", "input")), None)
+            unknown = next((key for key in table if key not in ("method", "params", "key", "input", "ask")), None)
             if unknown is not None:
-                raise ParameterError(f"a model has method, params, key and input, and not {unknown!r}")
-            rules = InputRules.from_json(table.get("input", {}))
+                raise ParameterError(f"a model has method, params, key, input and ask, and not {unknown!r}")
+            rules = InputRules.of_model(table)
         except VarifoldError as error:
             raise ParameterError(f"{path}: [models.{name}]: {error}") from error
         models[name] = ModelSpec(table.get("method", "auto"), table.get("params", {}), table.get("key"), rules)

@@ -31,6 +31,9 @@ def show(args: argparse.Namespace, facts: dict[str, Any], summary: Summary) -> N
         print("\n\n".join([_page(facts), *details.pages(args, summary)]))
 
 
+_ESTIMATED = ("labels", "error", "standard_error", "plain", "confidence", "calibration_error")
+
+
 def facts_of(
     args: argparse.Namespace, spec: ModelSpec, given: source.Input, summary: Summary, delay: Any, stopped: str | None
 ) -> dict[str, Any]:
@@ -80,8 +83,8 @@ def _requested(summary: Summary) -> dict[str, Any]:
     estimates = [result.requested for result in summary.results if result.requested is not None]
     if not estimates:
         return {}
-    count, error, deviation = np.mean([[e.labels, e.error, e.standard_error] for e in estimates], axis=0).tolist()
-    return {"requested": {"labels": _count(count), "error": error, "standard_error": deviation}}
+    means = {name: float(np.mean([getattr(e, name) for e in estimates])) for name in _ESTIMATED}
+    return {"requested": {**means, "labels": _count(means["labels"])}}
 
 
 def _label_metrics(summary: Summary) -> dict[str, Any]:
@@ -170,6 +173,7 @@ def _page(facts: dict[str, Any]) -> str:
         rows.append(["labels requested", f"{requested['labels']:,}", *[""] * several])
         rows.append(["cer estimated from them", number(requested["error"]), *[""] * several])
         rows.append(["its standard error", number(requested["standard_error"]), *[""] * several])
+        rows.append(["calibration error estimated from them", number(requested["calibration_error"]), *[""] * several])
     baseline = ("mae of the mean", "mean_mae") if numeric else ("majority class cer", "majority_cer")
     rows.append([baseline[0], number(facts[baseline[1]]), *[""] * several])
     rows.append(["us per instance", number(facts["us_per_instance"], 2), *[""] * several])
@@ -197,4 +201,10 @@ def _notes(facts: dict[str, Any], several: bool) -> list[str]:
         "unlabelled": f"instances without {target}, not scored",
         "skipped": "rows could not be read and were skipped",
     }
-    return [f"{facts[key]:g} {text}" for key, text in texts.items() if facts[key]]
+    notes = [f"{facts[key]:g} {text}" for key, text in texts.items() if facts[key]]
+    if "requested" in facts:
+        notes.append(
+            "what is estimated: each requested label is weighted by the inverse of the chance that it was requested; "
+            f"unweighted, the cer among them is {number(facts['requested']['plain'])}, which is biased"
+        )
+    return notes

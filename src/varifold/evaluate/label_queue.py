@@ -20,13 +20,15 @@ class Waiting(NamedTuple):
     """An instance that was predicted.
 
     It has the time of its prediction (the server: milliseconds; evaluation: instances), its features as JSON, the
-    prediction, and the time at which its label arrives, if that is known.
+    prediction, the time at which its label arrives, if that is known, and what a policy decided about its label.
     """
 
     time: int
     x: bytes = b""
     prediction: Any = None
     due: float = math.inf
+    asked: list[Any] | None = None
+    """As JSON; None without a policy."""
 
 
 class LabelQueue:
@@ -110,14 +112,15 @@ class LabelQueue:
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""
-        waiting = [[k, v.time, v.x.decode(), _packed(v.prediction)] for k, v in self._waiting.items()]
+        waiting = [[k, v.time, v.x.decode(), _packed(v.prediction), v.asked] for k, v in self._waiting.items()]
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "waiting": waiting}
 
     def fill(self, state: dict[str, Any]) -> None:
         """Restore the state that dump() returned."""
         self.last, self.expired_to, self.expired = state["last"], state["expired_to"], state["expired"]
         self._waiting = OrderedDict(
-            (k, Waiting(time, x.encode(), unpack_label(prediction))) for k, time, x, prediction in state["waiting"]
+            (k, Waiting(time, x.encode(), unpack_label(prediction), asked=asked))
+            for k, time, x, prediction, asked in state["waiting"]
         )
         self.bytes = sum(len(one.x) for one in self._waiting.values())
 

@@ -162,7 +162,7 @@ class Result(_Result):
     sets: list[SetScores] = field(default_factory=list)
     """Scores of the sets of labels, one entry per coverage of the learner."""
     requested: Estimate | None = None
-    """With `ask`: the number of labels requested, and the error estimated from them alone."""
+    """With `ask`: the number of labels requested, and error and calibration estimated from them alone."""
 
     _METRICS: ClassVar[tuple[str, ...]] = METRICS
     _FORMAT: ClassVar[str] = ".4f"

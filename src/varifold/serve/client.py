@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from river import base as river_base
 
@@ -39,6 +39,24 @@ class ServerError(VarifoldError, ConnectionError):
     """Raised when the server cannot be reached, denies access, or accepts no changes."""
 
 
+class Kept(NamedTuple):
+    """An instance that waits on the server for its label or target."""
+
+    id: str
+    label: Any
+    """Prediction."""
+    ask: bool
+    """Whether the label is worth its price; False for a model that requests none."""
+
+
+def _kept(prediction: Mapping[str, Any]) -> Kept:
+    return Kept(prediction["id"], prediction["label"], prediction.get("ask", False))
+
+
+def _asked(model: str, most: int) -> str:
+    return f"/models/{model}/ask?most={most}"
+
+
 class _RemoteLearner:
     """Base class of the remote classifier and regressor."""
 
@@ -53,6 +71,7 @@ class _RemoteLearner:
         params: Mapping[str, Any] | None = None,
         key: str | None = None,
         input: Mapping[str, Any] | None = None,
+        ask: Mapping[str, Any] | None = None,
         token: str | None = None,
         timeout: float = 30.0,
     ) -> None:
@@ -62,6 +81,7 @@ class _RemoteLearner:
         self.params = params
         self.key = key
         self.input = input
+        self.ask = ask
         self.token = token
         self.timeout = timeout
         self._httpx = _httpx()
@@ -70,7 +90,7 @@ class _RemoteLearner:
         if method is not None:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
-                body = _description(_of_task(method, self._task), params, key, input)
+                body = _description(_of_task(method, self._task), params, key, input, ask)
                 self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
                 _check_same(self.model, self.info(), body, self._task)
                 unless_made.pop_all()
@@ -102,10 +122,9 @@ class _RemoteLearner:
         contributions: dict[str, float] = self._post("explain", {"x": _features(x), **options})["contributions"]
         return contributions
 
-    def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
-        """Predict an instance whose label or target arrives later; return its id and the prediction."""
-        prediction = self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
-        return prediction["id"], prediction["label"]
+    def keep_one(self, x: Mapping[Any, Any]) -> Kept:
+        """Predict an instance whose label or target arrives later."""
+        return _kept(self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex}))
 
     def label(self, id: str, y: Any) -> None:
         """Send the label or target of an instance that was kept."""
@@ -253,9 +272,10 @@ class AsyncRemoteModel:
         params: Mapping[str, Any] | None = None,
         key: str | None = None,
         input: Mapping[str, Any] | None = None,
+        ask: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the model; raise an error if there is one of another method or key."""
-        body = _description(method, params, key, input)
+        body = _description(method, params, key, input, ask)
         await self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
         _check_same(self.model, await self.info(), body, None)
 
@@ -267,10 +287,14 @@ class AsyncRemoteModel:
         """Predict the label or number of an instance; None or 0 before anything was learned."""
         return (await self._post("predict", {"x": _features(x)}))["label"]
 
-    async def keep_one(self, x: Mapping[Any, Any]) -> tuple[str, Any]:
-        """Predict an instance whose label or target arrives later; return its id and the prediction."""
-        prediction = await self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
-        return prediction["id"], prediction["label"]
+    async def keep_one(self, x: Mapping[Any, Any]) -> Kept:
+        """Predict an instance whose label or target arrives later."""
+        return _kept(await self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex}))
+
+    async def requested(self, most: int = 20) -> list[dict[str, Any]]:
+        """Return the waiting instances whose labels were requested, those worth most first."""
+        listed: list[dict[str, Any]] = (await self._request("GET", _asked(self.model, most))).json()["instances"]
+        return listed
 
     async def label(self, id: str, y: Any) -> None:
         """Send the label or target of an instance that was kept."""
@@ -337,6 +361,8 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         Field of an instance that holds its key, for one learner per key, as in `varifold.PerKey`.
     input
         Rules for reading instances, such as ``{"time": "ts"}``.
+    ask
+        Parameters of the policy that requests labels of kept instances, such as ``{"budget": 0.05}``.
     token
         Token of the server, if it requires one.
 
@@ -353,6 +379,11 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         if not probabilities.keys() <= self._labels.keys():
             self._labels = {_key(label): label for label in self.classes}
         return {self._labels.get(text, text): p for text, p in probabilities.items()}
+
+    def requested(self, most: int = 20) -> list[dict[str, Any]]:
+        """Return the waiting instances whose labels were requested, those worth most first: id, x, label and more."""
+        listed: list[dict[str, Any]] = self._request("GET", _asked(self.model, most)).json()["instances"]
+        return listed
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """Predict the set of labels for a coverage that the model was made with."""
@@ -408,11 +439,16 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
 
 def _description(
-    method: str, params: Mapping[str, Any] | None, key: str | None, input: Mapping[str, Any] | None
+    method: str,
+    params: Mapping[str, Any] | None,
+    key: str | None,
+    input: Mapping[str, Any] | None,
+    ask: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the body of the request that makes a model."""
     body: dict[str, Any] = {"method": method, "params": dict(params or {}), "key": key}
-    return body if input is None else {**body, "input": dict(input)}
+    more = {"input": input, "ask": ask}
+    return body | {name: dict(options) for name, options in more.items() if options is not None}
 
 
 def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], task: str | None) -> None:

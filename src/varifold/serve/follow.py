@@ -85,7 +85,7 @@ class Follower:
         except RejectedError as error:
             raise ParameterError(f"--name: {error}") from error
         if folder is None:
-            return cls(ModelState(name, learner, limits), None, rules, regressor)
+            return cls(ModelState(name, learner, limits, rules=rules), None, rules, regressor)
         lock_folder(folder)
         database = Database.open(folder)
         row = next((row for row in database.models() if row.name == name), None)
@@ -96,6 +96,9 @@ class Follower:
             return cls(state, database, rules, regressor)
         state, recovery = ModelState.load(database, row, limits)
         _check_same(folder, state.learner, learner, str(rules.target))
+        if rules.ask is not None and rules.ask != state.rules.ask:
+            held = "requests no labels" if state.rules.ask is None else f"has the policy {state.rules.ask}"
+            raise ParameterError(f"--ask: the state in {folder} {held}; leave --ask out, or give another --state")
         if recovery.set_aside:
             database.set_aside(row.id, recovery.set_aside)
         if state.learner.steps or is_regressor(state.learner):
@@ -152,6 +155,10 @@ class Follower:
             return
         make, self._regressor = self._regressor, None
         if are_measured(list(dict.fromkeys(labels)), len(labels)):
+            if self.state.asking is not None:
+                raise DataError(
+                    "--ask is for classes, and the target is a number; --target-type class makes it a class"
+                )
             learner = make()
             learner.reading = {**self.state.learner.reading, "target_type": "number"}
             self.state.learner = learner
@@ -227,7 +234,7 @@ def other_method(stored: Any, requested: Any) -> str | None:
 
 def _noted(rules: InputRules) -> dict[str, Any]:
     """Return the reading options that a model file records, as `varifold run` does."""
-    return {name: value for name, value in rules.to_json().items() if name not in ("key", "types", "flatten")}
+    return {name: value for name, value in rules.to_json().items() if name not in ("key", "types", "flatten", "ask")}
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:

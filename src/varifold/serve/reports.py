@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import asdict
 from typing import Any
 
 from varifold.serve.core.models import Model
+from varifold.serve.core.state import ModelState
 
 _LONGEST = 120
 """Most points of an expert's history in a report."""
@@ -69,7 +71,28 @@ def _facts(model: Model) -> dict[str, Any]:
         "features": monitor.features(),
         "experts": _experts(state.learner),
         "devices": state.devices.counts() if len(state.devices) else None,
+        "ask": None if state.asking is None else asking(state),
         "stopped": model.stopped,
+    }
+
+
+def asking(state: ModelState) -> dict[str, Any]:
+    """Return the budget of requested labels, how much of it was used, and the error estimated from those drawn.
+
+    Not every requested label arrives, and people label what is worth most; which of the instances drawn at random get
+    a label does not depend on them, so the estimate rests on those alone.
+    """
+    policy = state.asking
+    if policy is None:
+        return {}
+    estimate = policy.estimate()
+    numbers = {name: None if math.isnan(value) else value for name, value in asdict(estimate).items()}
+    return {
+        "budget": policy.budget,
+        "decided": policy.seen,
+        "requested": policy.asked,
+        "estimate": numbers,
+        "text": str(estimate),
     }
 
 

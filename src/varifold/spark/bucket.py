@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from varifold.ask import AskPolicy
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.files import MISFITS
 from varifold.errors import ModelFileError, ParameterError
@@ -41,11 +42,14 @@ class Plan:
     """Mean number of rows per key in the log at which the keys in it are written."""
     live: int
     """Most learners that a worker process keeps."""
+    ask: AskPolicy | None = None
+    """Policy of every key before the first row; None requests no labels."""
 
     @property
     def model(self) -> str:
-        """Return method and parameters as text."""
-        return json.dumps(self.blank._header(), sort_keys=True)
+        """Return method and parameters of the learner, and of the policy, as text."""
+        policy = {} if self.ask is None else {"ask": self.ask.params}
+        return json.dumps({**self.blank._header(), **policy}, sort_keys=True)
 
 
 class Token(NamedTuple):
@@ -169,7 +173,8 @@ class Reader:
         data = None if live.token is None else self.state.snapshot(key)
         try:
             if data is None:
-                keyed = Keyed(self.plan.blank.clone(), self.plan.wait)
+                policy = None if self.plan.ask is None else self.plan.ask.clone()
+                keyed = Keyed(self.plan.blank.clone(), self.plan.wait, policy)
             else:
                 keyed = Keyed.from_bytes(data, self.plan.blank, self.plan.wait)
         except MISFITS as error:

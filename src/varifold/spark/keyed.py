@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from varifold.ask import AskPolicy
 from varifold.base import files, saving
 from varifold.base.classifier import VaryingClassifier
 from varifold.errors import VarifoldError
@@ -27,6 +28,8 @@ class Output(NamedTuple):
     steps: int
     kind: str
     problem: str | None
+    ask: bool | None = None
+    """Of an instance that waits for its label, with a policy: whether the label is worth its price."""
 
 
 Emit = Callable[[Output], None]
@@ -41,11 +44,14 @@ class Keyed:
         The learner, of which nobody else has a copy.
     most
         Most instances that wait; the oldest is dropped for a new one.
+    policy
+        Decides which labels of waiting instances are requested; None requests none.
 
     """
 
-    def __init__(self, learner: VaryingClassifier, most: int) -> None:
+    def __init__(self, learner: VaryingClassifier, most: int, policy: AskPolicy | None = None) -> None:
         self.learner = learner
+        self.policy = policy
         self.waiting = LabelQueue(most)
         self._numbers: OrderedDict[Any, int] = OrderedDict()  # id -> number in the queue
         self.last: Any = None
@@ -80,10 +86,12 @@ class Keyed:
     def _process_instance(self, row: Row, x: dict[str, Any], emit: Emit) -> None:
         engine = self.learner._engine
         label, probabilities = engine.predict_with_proba_one(x)
-        emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None))
+        waits = row.label is None and row.id is not None
+        ask = self.policy.decide(x, probabilities).ask if self.policy is not None and waits else None
+        emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None, ask))
         if row.label is not None:
             engine.learn_one(x, row.label, _weight(row))
-        elif row.id is not None:
+        elif waits:
             self._wait(row, emit)
 
     def _wait(self, row: Row, emit: Emit) -> None:
@@ -117,6 +125,7 @@ class Keyed:
             "ids": list(self._numbers.items()),
             "last": self.last,
             "counts": [self.disordered, self.unknown],
+            "policy": None if self.policy is None else self.policy.dump(),
         }
         return saving.encoded(self.learner, {"stream": more})
 
@@ -130,6 +139,7 @@ class Keyed:
         restored._numbers.update((identity, number) for identity, number in more["ids"])
         restored.last = more["last"]
         restored.disordered, restored.unknown = more["counts"]
+        restored.policy = None if more["policy"] is None else AskPolicy.load(more["policy"])
         return restored
 
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from varifold.ask import AskPolicy
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.errors import ParameterError
@@ -38,6 +39,7 @@ def learn_stream(
     buckets: int = 64,
     logged: int = 16,
     live: int = 10_000,
+    ask: AskPolicy | float | None = None,
     api: str | None = None,
 ) -> Any:
     """Predict and learn a stream with one learner per key; return a stream of predictions and problems.
@@ -47,11 +49,11 @@ def learn_stream(
     the results equal those of one process that reads the rows of the key, wherever micro-batches were cut and whatever
     was killed and restarted. Learners are never dropped, however long their key is silent.
 
-    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind and problem. There
-    is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that changed
-    nothing: a value that cannot be learned, a label whose id is not known. A row that arrived after one of a higher
-    order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes problems to a
-    separate folder.
+    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind, problem and ask.
+    There is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that
+    changed nothing: a value that cannot be learned, a label whose id is not known. A row that arrived after one of a
+    higher order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes
+    problems to a separate folder.
 
     Parameters
     ----------
@@ -74,6 +76,10 @@ def learn_stream(
         Mean number of rows per key after which learners are written to the state; until then the state has the rows.
     live
         Most learners that a Python worker keeps in memory.
+    ask
+        A policy, or its budget, that says which rows without a label are worth one: the column ask is true or false for
+        rows that wait for their label, else null. Every key has its own policy and budget. It cannot change for a
+        checkpoint.
     api
         ``"transformWithStateInPandas"``, the default where Spark has it, or ``"applyInPandasWithState"``. The latter
         writes the whole state of a bucket in every micro-batch that has a row of it: use more buckets. The outputs are
@@ -82,7 +88,7 @@ def learn_stream(
     """
     layout = Layout(key, numbers, words, label, id, order, weight)
     layout.check(df)
-    plan = _plan(model, wait=wait, buckets=buckets, logged=logged, live=live)
+    plan = _plan(model, ask, wait=wait, buckets=buckets, logged=logged, live=live)
     use_rocksdb(df.sparkSession)
     functions = spark_module("sql.functions")
     number = functions.expr(f"cast(pmod(xxhash64(`{key}`), {buckets}) as int)")
@@ -105,7 +111,7 @@ def _chosen_api(groups: Any, requested: str | None) -> str:
     return api
 
 
-def _plan(model: Any, **limits: int) -> Plan:
+def _plan(model: Any, ask: AskPolicy | float | None = None, **limits: int) -> Plan:
     for name, given in limits.items():
         if not (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
             raise ParameterError(f"The {name!r} parameter of learn_stream must be an int >= 1. Got {given!r} instead.")
@@ -113,7 +119,8 @@ def _plan(model: Any, **limits: int) -> Plan:
     if not isinstance(blank, VaryingClassifier):
         raise ParameterError(f"learn_stream needs a classifier of this library. Got a {type(blank).__name__} instead.")
     blank.to_bytes()  # raises an error for a learner that cannot be saved
-    return Plan(blank, limits["wait"], limits["buckets"], limits["logged"], limits["live"])
+    policy = ask if ask is None or isinstance(ask, AskPolicy) else AskPolicy(ask)
+    return Plan(blank, limits["wait"], limits["buckets"], limits["logged"], limits["live"], policy)
 
 
 def use_rocksdb(spark: Any) -> None:
@@ -137,6 +144,7 @@ def _output_type(layout: Layout, df: Any) -> Any:
             types.StructField("steps", types.LongType()),
             types.StructField("kind", types.StringType()),
             types.StructField("problem", types.StringType()),
+            types.StructField("ask", types.BooleanType()),
         ]
     )
 

@@ -12,7 +12,7 @@ The tables (version 1):
 - ``models``     one row per model: name, sequence number, counters of the waiting instances, latest snapshot
 - ``snapshots``  learners as encoded by `to_bytes`, in parts; part 0 is JSON with the monitor's counts
 - ``changes``    what was learned or kept since: rows of JSON, many per blob, or a model file that replaced the learner
-- ``waiting``    instances that wait for their label
+- ``waiting``    instances that wait for their label, and what was decided about requesting it
 - ``ids``        ids chosen by clients, by key
 - ``offsets``    how far the partitions of Kafka topics are learned, and predictions sent
 - ``set_aside``  changes that could not be replayed at recovery, with the reason
@@ -57,7 +57,7 @@ CREATE TABLE snapshots (model INTEGER, seq INTEGER, part INTEGER, data BLOB, sum
 CREATE TABLE changes (id INTEGER PRIMARY KEY, model INTEGER, first INTEGER, rows INTEGER, time INTEGER, kind INTEGER,
     data BLOB, sum INTEGER);
 CREATE INDEX changes_of_model ON changes (model, first);
-CREATE TABLE waiting (model INTEGER, number INTEGER, time INTEGER, x TEXT, predicted TEXT, sum INTEGER,
+CREATE TABLE waiting (model INTEGER, number INTEGER, time INTEGER, x TEXT, predicted TEXT, asked TEXT, sum INTEGER,
     PRIMARY KEY (model, number)) WITHOUT ROWID;
 CREATE TABLE ids (model INTEGER, key TEXT, id TEXT, seq INTEGER, number INTEGER, sum INTEGER,
     PRIMARY KEY (model, key, id)) WITHOUT ROWID;
@@ -97,8 +97,8 @@ class Written(NamedTuple):
 
     model: ModelRow
     changes: list[Change]
-    kept: list[tuple[int, int, str, str]]
-    """Instances that start to wait: number, time, instance as JSON, prediction as JSON."""
+    kept: list[tuple[int, int, str, str, str]]
+    """Instances that start to wait: number, time, and as JSON the instance, the prediction, the policy's decision."""
     labelled: list[int]
     """Numbers of the instances that received their label."""
     ids: list[tuple[str, str, int, int]]
@@ -226,7 +226,7 @@ class Database:
             )
         if one.kept:
             self._db.executemany(
-                "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?)", ((model, *row, _sum(row)) for row in one.kept)
+                "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?)", ((model, *row, _sum(row)) for row in one.kept)
             )
         if one.labelled:
             self._db.executemany(
@@ -359,9 +359,10 @@ class Database:
                 following = first + rows
         self._check(following == model.seq + 1, f"change {following:,} of the model {model.name!r}")
 
-    def waiting(self, model: ModelRow) -> list[tuple[int, int, str, str]]:
-        """Return the waiting instances: number, time, instance as JSON, prediction as JSON; oldest first."""
-        return self._rows("SELECT number, time, x, predicted, sum FROM waiting WHERE model = ? ORDER BY number", model)
+    def waiting(self, model: ModelRow) -> list[tuple[int, int, str, str, str]]:
+        """Return the waiting instances, oldest first: number, time, and as JSON instance, prediction and decision."""
+        columns = "number, time, x, predicted, asked"
+        return self._rows(f"SELECT {columns}, sum FROM waiting WHERE model = ? ORDER BY number", model)
 
     def ids(self, model: ModelRow) -> list[tuple[str, str, int, int]]:
         """Return the ids chosen by clients: key, id, sequence number, number of the waiting instance; oldest first."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from varifold.ask import AskPolicy
 from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
@@ -21,7 +22,7 @@ from varifold.streams.readers.records import flatten
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
 _LARGEST_INT = 1 << 63
-_NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types")
+_NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
 
 
 class InputRules:
@@ -45,6 +46,9 @@ class InputRules:
         Parts of dates that become features, by field, and the order of day and month: see `varifold.streams.read`.
     types
         ``"category"`` for fields whose strings are categories although they look like dates.
+    ask
+        Parameters of the `varifold.ask.AskPolicy` that decides which labels of kept instances are requested, such as
+        ``{"budget": 0.05}``; None requests none.
 
     """
 
@@ -60,6 +64,7 @@ class InputRules:
         dates: Mapping[str, Sequence[str]] | None = None,
         date_order: str | None = None,
         types: Mapping[str, str] | None = None,
+        ask: Mapping[str, Any] | None = None,
     ) -> None:
         self.target = target
         self.id = id
@@ -69,6 +74,7 @@ class InputRules:
         self.flatten = flatten
         self.dates = Dates(dates or {}, time, date_order)
         self.categories = frozenset(types or {})
+        self.ask = None if ask is None else _checked_policy(ask)
         named = [name for name in (target, id, key, time) if name is not None]
         if len(set(named)) != len(named):
             raise ParameterError("target, id, key and time must be different fields")
@@ -90,9 +96,19 @@ class InputRules:
             if not _has_type(name, value):
                 raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
         try:
-            return cls(**{name: value for name, value in options.items() if value is not None})
+            policy = None if options.get("ask") is None else _checked_policy(options["ask"])
+        except ParameterError as error:
+            raise RejectedError(str(error)) from error
+        try:
+            return cls(**{name: value for name, value in {**options, "ask": policy}.items() if value is not None})
         except ParameterError as error:
             raise RejectedError(f"input: {error}") from error
+
+    @classmethod
+    def of_model(cls, description: Mapping[str, Any]) -> Self:
+        """Make the rules of a model from its description, which has them as `input` and `ask`."""
+        options, ask = description.get("input", {}), description.get("ask")
+        return cls.from_json({**options, "ask": ask} if isinstance(options, dict) and ask is not None else options)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -100,6 +116,7 @@ class InputRules:
         types = dict.fromkeys(sorted(self.categories), "category")
         options: dict[str, Any] = {"target": self.target, "id": self.id, "key": self.key, "time": self.time}
         options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order, "types": types}
+        options["ask"] = self.ask
         return {name: value for name, value in options.items() if value} | ({} if self.flatten else {"flatten": False})
 
     # ------------------------------------------------------------------ bodies of requests
@@ -200,6 +217,7 @@ _EXPECTED = {
     "flatten": "true or false",
     "dates": 'an object such as {"when": ["hour", "weekday"]}',
     "types": 'an object such as {"when": "category"}',
+    "ask": 'an object such as {"budget": 0.05}',
 }
 
 
@@ -210,7 +228,18 @@ def _has_type(name: str, value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if name in ("dates", "types"):
         return isinstance(value, dict)
+    if name == "ask":
+        return isinstance(value, dict | None)
     return value is None or (isinstance(value, str) and value != "")
+
+
+def _checked_policy(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a policy, with its defaults; an error names a parameter that does not exist."""
+    known = AskPolicy().params
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"ask has no field {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+    return AskPolicy(**options).params
 
 
 def is_huge(value: Any) -> bool:

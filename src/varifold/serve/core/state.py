@@ -7,13 +7,15 @@ of the library is installed; within one build the recovered learner is bit-ident
 
 from __future__ import annotations
 
+import heapq
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from varifold.ask import AskPolicy, Decision
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_regressor
@@ -28,6 +30,8 @@ from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundErro
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
 
+_CANDIDATES = 2
+"""Requested instances that are predicted again for each one listed."""
 SCORE_EVERY = 8
 """Of the instances learned without a prior prediction, every 8th is predicted first, to measure the error."""
 
@@ -124,6 +128,33 @@ class Recovery:
     set_aside: list[SetAside] = field(default_factory=list)
 
 
+class Asked(NamedTuple):
+    """What a waiting instance keeps of the policy's decision."""
+
+    decision: Decision
+    confidence: float | None
+    """Probability of the predicted label."""
+    id: str | int | None
+    """Id that the client chose."""
+
+    @classmethod
+    def of(cls, stored: list[Any]) -> Asked:
+        """Read the JSON in the store."""
+        *decision, confidence, given = stored
+        return cls(Decision(*decision), confidence, given)
+
+
+def _interleaved(first: list[Any], second: list[Any], every: int) -> list[Any]:
+    """Merge two lists so that about one in `every` entries, from the second on, is of the second list."""
+    merged: list[Any] = []
+    ones, others = iter(first), iter(second)
+    while len(merged) < len(first) + len(second):
+        preferred, other = (others, ones) if len(merged) % every == 1 % every else (ones, others)
+        one = next(preferred, None)
+        merged.append(next(other) if one is None else one)
+    return merged
+
+
 class ModelState:
     """Learner, waiting instances, known ids and the monitor's counts, at one sequence number."""
 
@@ -134,6 +165,9 @@ class ModelState:
         self.id = 0
         self.name = name
         self.rules = rules or InputRules()
+        self.asking = None if self.rules.ask is None else AskPolicy(**self.rules.ask)
+        """Decides which labels of kept instances are requested."""
+        self._requested: dict[int, None] = {}  # numbers of requested instances that may still wait
         self.budget = ModelBudget(budget or ServerBudget(), name)
         self.learner = learner
         self.limits = limits
@@ -160,6 +194,8 @@ class ModelState:
 
     @learner.setter
     def learner(self, learner: Any) -> None:
+        if self.asking is not None and (is_regressor(learner) or not hasattr(learner, "predict_proba_one")):
+            raise RejectedError("ask is for classifiers with probabilities: it requests labels where those are close")
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
         self._labels = None if is_regressor(learner) else set(learner.classes)
@@ -249,6 +285,9 @@ class ModelState:
             self._observe(x)
         self.learned += 1
         self.monitor.labelled()
+        if self.asking is not None and "drawn" in body:
+            chance, confidence = body["drawn"]
+            self.asking.score(scored == y, chance, confidence)
         loss = None if scored is None else learners.loss(scored, y)
         if loss is not None:
             self.monitor.scored(loss)
@@ -289,11 +328,19 @@ class ModelState:
         result = self.predict(body)
         if given is not None and self.ids.get(key, name) is not None:
             return {**result, "id": given, "duplicate": True}
+        asked = None
+        if self.asking is not None:
+            decision = self.asking.decide(body["x"], dict(result["probabilities"]))
+            result["ask"] = decision.ask
+            asked = [*decision, self.asking.confidence, given]
+            text = write_json({**body, "asked": list(decision)})
         self.seq += 1
         instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
-        kept = Waiting(self.time, write_json(instance), result["label"])
+        kept = Waiting(self.time, write_json(instance), result["label"], asked=asked)
         number = self.waiting.add(kept)
         self._unwritten.kept[number] = kept
+        if result.get("ask"):
+            self._requested[number] = None
         if given is not None:
             self._remember(key, name, number)
         self._unwritten.add(self.seq, text)
@@ -310,6 +357,8 @@ class ModelState:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
         row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.prediction)}
+        if kept.asked is not None and (asked := Asked.of(kept.asked)).decision.drawn > 0.0:
+            row["drawn"] = [asked.decision.drawn, asked.confidence]
         result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
         self.waiting.remove(number)
         self._unwritten.take_label(number)
@@ -358,6 +407,50 @@ class ModelState:
         self.monitor.observe(rest)
         now = self.time if self._recovering else int(time.time() * 1000)
         self.devices.observe(_key_in(x, field), rest, now)
+
+    def worth_asking(self, most: int) -> list[dict[str, Any]]:
+        """Return the waiting instances whose labels were requested, those worth most first.
+
+        The best by the worth that they had are predicted again, since the learner has changed. Those that were drawn
+        at random come in between, oldest first and as often as they are drawn: which of them get labels must not depend
+        on their worth, because the error is estimated from them.
+        """
+        if self.asking is None:
+            raise RejectedError(f'the model {self.name!r} requests no labels; make it with "ask": {{"budget": 0.05}}')
+        waiting: list[tuple[int, Waiting, Asked]] = []
+        now = int(time.time() * 1000)
+        for number in list(self._requested):
+            kept = self.waiting.get(number)
+            if kept is None or kept.asked is None:
+                del self._requested[number]
+            elif now - kept.time <= self.limits.waiting_ms:
+                waiting.append((number, kept, Asked.of(kept.asked)))
+        drawn = [self._listed(*one) for one in waiting if one[2].decision.drawn][:most]
+        best = heapq.nlargest(
+            _CANDIDATES * most,
+            (one for one in waiting if not one[2].decision.drawn),
+            key=lambda one: (one[2].decision.worth, one[0]),
+        )
+        ranked = sorted((self._listed(*one) for one in best), key=lambda row: -row["worth"])
+        return _interleaved(ranked, drawn, round(1.0 / self.asking.explore))[:most]
+
+    def _listed(self, number: int, kept: Waiting, asked: Asked) -> dict[str, Any]:
+        """Describe a waiting instance, as it is predicted now."""
+        assert self.asking is not None
+        body = read_json(kept.x)
+        result = learners.predict(self.learner, self.features_of(body))
+        worth = self.asking.worth(body["x"], dict(result["probabilities"]))
+        return {
+            "id": self._public(number),
+            "name": asked.id,
+            "key": body.get("key"),
+            "x": body["x"],
+            "time": kept.time,
+            "label": result["label"],
+            "probabilities": result["probabilities"],
+            "worth": worth,
+            "drawn": asked.decision.drawn > 0.0,
+        }
 
     # ------------------------------------------------------------------ ids
 
@@ -436,7 +529,13 @@ class ModelState:
             return None
         self._unwritten = Unwritten()
         kept = [
-            (number, one.time, one.x.decode(), write_json(_packed(one.prediction)).decode())
+            (
+                number,
+                one.time,
+                one.x.decode(),
+                write_json(_packed(one.prediction)).decode(),
+                write_json(one.asked).decode(),
+            )
             for number, one in new.kept.items()
             if number > self.waiting.expired_to
         ]
@@ -448,7 +547,12 @@ class ModelState:
 
     def parts(self) -> list[bytes]:
         """Return the content of a snapshot: JSON with counts, devices and input rules, then the learner."""
-        facts = {"monitor": self.monitor.dump(), "input": self.rules.to_json(), "devices": self.devices.dump()}
+        facts = {
+            "monitor": self.monitor.dump(),
+            "input": self.rules.to_json(),
+            "devices": self.devices.dump(),
+            "asking": None if self.asking is None else self.asking.dump(),
+        }
         return [write_json(facts), learners.to_bytes(self.learner)]
 
     @classmethod
@@ -465,6 +569,8 @@ class ModelState:
         state = cls(row.name, learners.from_bytes(b"".join(parts)), limits, row.incarnation, budget, rules)
         state.monitor.fill(facts["monitor"])
         state.devices.fill(facts["devices"])
+        if state.asking is not None:
+            state.asking = AskPolicy.load(facts["asking"])
         state.time, state._recovering = row.time, True
         state.id, state.seq, state.snapshot = row.id, row.snapshot, row.snapshot
         recovery = Recovery(row.snapshot, row.seq - row.snapshot)
@@ -477,9 +583,13 @@ class ModelState:
                     reason = str(error) if isinstance(error, VarifoldError) else repr(error)
                     recovery.set_aside.append(SetAside(change.first + offset, change.kind, data, reason))
         state.seq, state.learned, state._recovering = row.seq, row.learned, False
-        waiting = [[number, time, x, read_json(predicted)] for number, time, x, predicted in database.waiting(row)]
+        waiting = [
+            [number, time, x, read_json(predicted), read_json(asked)]
+            for number, time, x, predicted, asked in database.waiting(row)
+        ]
         state._expired_to = row.expired_to
         state.waiting.fill({"last": row.last, "expired_to": row.expired_to, "expired": row.expired, "waiting": waiting})
+        state._requested = {one[0]: None for one in waiting if one[4] is not None and Asked.of(one[4]).decision.ask}
         for key, given, seq, number in database.ids(row):
             state.ids.add(key, given, seq, number)
         state.offsets = {(topic, part): (learned, sent) for topic, part, learned, sent in database.offsets(row)}
@@ -495,6 +605,8 @@ class ModelState:
             self._train(body, len(data))
         else:
             self._observe(self.features_of(body))
+            if self.asking is not None and "asked" in body:
+                self.asking.repeat(body["x"], Decision(*body["asked"]))
 
 
 def _key_in(x: learners.Instance, field: Key) -> Key:

@@ -104,13 +104,25 @@ function showNumbers(report) {
   $("numbers").replaceChildren(
     number("instances", short(report.instances), `${short(report.throughput.instances)} per second`),
     number("learned", short(report.steps), `${short(report.throughput.labels)} labels per second`),
-    number("error now", scored ? percent(recent) : "–", scored ? `usually ${percent(usual)}` : "no label yet", high ? "bad" : ""),
+    errorNumber(report, high),
     number("waiting for a label", short(report.waiting), report.expired ? `${short(report.expired)} expired` : "none expired"),
     number("features here", short(counts.here + counts.new), counts.silent ? `${counts.silent} silent` : "none silent",
       counts.silent ? "warn" : ""),
   );
   $("stopped").hidden = !report.stopped;
   $("stopped").textContent = report.stopped || "";
+}
+
+// Of a model that requests labels, the error among them is biased: the estimate from those drawn at random is shown.
+function errorNumber(report, high) {
+  const { recent, usual, scored } = report.error;
+  const drawn = report.ask ? report.ask.estimate : null;
+  if (drawn && drawn.labels) {
+    return number("estimated error", percent(drawn.error),
+      `± ${percent(drawn.standard_error)}; among all labels ${percent(recent)}, which is biased`);
+  }
+  const note = drawn ? "of requested labels, which is biased" : `usually ${percent(usual)}`;
+  return number("error now", scored ? percent(recent) : "–", scored ? note : "no label yet", high ? "bad" : "");
 }
 
 const percent = (v) => (v > 1 ? v.toPrecision(3) : (100 * v).toFixed(1) + "%");
@@ -146,6 +158,103 @@ function showPresence(report) {
   }
   for (const [name, row] of rows) if (!names.has(name)) { row.remove(); rows.delete(name); }
 }
+
+// ---------------------------------------------------------------- requested labels
+
+// The list stays as it is while a person works on it, so that no row moves under a finger: rows that have their label
+// remain, and others come when all have theirs or on request.
+const MOST_ASKED = 10;
+const MOST_BUTTONS = 8;
+const asked = { model: null, open: new Set() };
+
+async function showAsked(report) {
+  $("asking").hidden = !report.ask;
+  if (!report.ask) return;
+  const { budget, requested, decided, text } = report.ask;
+  $("asking-note").textContent = `${requested.toLocaleString("en")} of ${decided.toLocaleString("en")} kept instances, budget ${percent(budget)}`;
+  $("asking-estimate").textContent = text[0].toUpperCase() + text.slice(1) + ". The estimate uses the instances drawn at random.";
+  if (asked.model !== chosen.model || asked.open.size === 0) await loadAsked();
+}
+
+async function loadAsked() {
+  const model = chosen.model;
+  const found = await ask(`models/${encodeURIComponent(model)}/ask?most=${MOST_ASKED}`);
+  if (!found.ok || model !== chosen.model) return;
+  const { instances, labels } = await found.json();
+  if (asked.model === model && !instances.length && !asked.open.size) return;
+  asked.model = model;
+  asked.open = new Set(instances.map((one) => one.id));
+  $("asking-none").hidden = instances.length > 0;
+  $("asking-more").hidden = instances.length === 0;
+  $("asking-list").replaceChildren(...instances.map((one) => askedRow(one, labels)));
+}
+
+function askedRow(one, labels) {
+  const row = element("li", undefined, { "data-id": one.id });
+  const who = [one.key, one.name].filter((part) => part !== null).join(" · ");
+  const head = element("p", undefined, { class: "asked-head" });
+  head.append(element("b", who || one.id), element("span", age(one.time)));
+  const chance = probability(one);
+  head.append(element("span", one.label === null ? "no prediction yet" : `predicted ${one.label}` +
+    (chance === undefined ? "" : ` (${percent(chance)})`)));
+  if (one.drawn) head.append(element("span", "drawn at random", { title: "The error is estimated from these." }));
+  const values = element("p", undefined, { class: "asked-values" });
+  for (const [name, value] of Object.entries(one.x)) {
+    if (value !== null) values.append(element("span", `${name} ${typeof value === "number" ? Number(value.toPrecision(6)) : value}`));
+  }
+  const buttons = element("div", undefined, { class: "asked-labels", role: "group", "aria-label": "Label" });
+  for (const label of labels.slice(0, MOST_BUTTONS)) {
+    const button = element("button", String(label), { type: "button", "data-label": String(label) });
+    button.onclick = () => sendLabel(row, one, label);
+    buttons.append(button);
+  }
+  const form = otherLabel(row, one, labels);
+  const other = element("button", "Other…", { type: "button", class: "other" });
+  other.onclick = () => { other.replaceWith(form); form.querySelector("input").focus(); };
+  buttons.append(labels.length ? other : form, element("p", "", { class: "asked-done", role: "status" }));
+  row.append(head, values, buttons);
+  return row;
+}
+
+function probability(prediction) {
+  const shares = prediction.probabilities; // pairs where two labels have one name
+  return Array.isArray(shares) ? shares.find(([label]) => label === prediction.label)?.[1] : shares?.[prediction.label];
+}
+
+function otherLabel(row, one, labels) {
+  const form = element("form");
+  const input = element("input", undefined, { placeholder: "other label", "aria-label": "Other label", required: "" });
+  form.append(input, element("button", "Send"));
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    const text = input.value.trim();
+    const kinds = new Set(labels.map((label) => typeof label));
+    const isNumber = kinds.size === 1 && kinds.has("number") && text !== "" && Number.isFinite(Number(text));
+    if (text) sendLabel(row, one, isNumber ? Number(text) : text);
+  };
+  return form;
+}
+
+async function sendLabel(row, one, label) {
+  const done = row.querySelector(".asked-done");
+  const controls = row.querySelectorAll("button, input");
+  for (const control of controls) control.disabled = true;
+  let failed = null;
+  try {
+    const body = JSON.stringify({ id: one.id, y: label, ...(one.key === null ? {} : { key: one.key }) });
+    const found = await ask(`models/${encodeURIComponent(asked.model)}/labels`, { method: "POST", body });
+    if (!found.ok) failed = (await found.json()).error;
+    if (found.ok || found.status === 409 || found.status === 410) asked.open.delete(one.id);
+  } catch (error) {
+    failed = error.message === "token" ? "a token that may write is needed" : "no connection; try again";
+  }
+  if (failed !== null && asked.open.has(one.id)) for (const control of controls) control.disabled = false;
+  row.querySelector(".other")?.toggleAttribute("hidden", failed === null); // the row keeps its height
+  row.dataset.state = failed === null ? "done" : "failed";
+  done.textContent = failed === null ? `learned: ${label}` : failed;
+}
+
+$("asking-more").onclick = () => loadAsked();
 
 // ---------------------------------------------------------------- devices
 
@@ -273,8 +382,7 @@ async function explain() {
     $("explanation").replaceChildren(element("p", body.error, { class: "hint" }));
     return;
   }
-  const shares = body.probabilities; // pairs where two labels have one name
-  const chance = Array.isArray(shares) ? shares.find(([label]) => label === body.label)?.[1] : shares?.[body.label];
+  const chance = probability(body);
   const verdict = element("p", String(body.label), { class: "verdict" });
   if (chance !== undefined) verdict.append(element("small", `probability ${percent(chance)}`));
   const parts = Object.entries(body.contributions).slice(0, 12);
@@ -353,6 +461,7 @@ async function refresh() {
       if (found.ok) {
         const report = await found.json();
         showNumbers(report);
+        await showAsked(report);
         await showDevices(report);
         showPresence(report);
         showCharts(report);

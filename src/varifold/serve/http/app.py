@@ -49,6 +49,7 @@ _MODEL = {
     ("POST", "explain"): Route("explain", model_routes.explain, READ),
     ("POST", "restore"): Route("restore", model_routes.restore, WRITE),
     ("GET", "features"): Route("features", model_routes.features, READ),
+    ("GET", "ask"): Route("ask", model_routes.ask, READ),
     ("GET", "devices"): Route("devices", model_routes.devices, READ),
     ("GET", "report"): Route("report", model_routes.report, READ),
     ("GET", "file"): Route("file", model_routes.file, READ),

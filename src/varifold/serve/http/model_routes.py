@@ -9,6 +9,7 @@ from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
+from varifold.serve import reports
 from varifold.serve.core import bodies, learners
 from varifold.serve.core.devices import Device, Key
 from varifold.serve.core.errors import (
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 5
 _MOST_DEVICES = 10_000
-_MADE_OF = ("method", "params", "key", "input")
+_MOST_LISTED = 100
+_MADE_OF = ("method", "params", "key", "input", "ask")
 """Fields of the body that makes a model."""
 
 
@@ -161,6 +163,7 @@ async def show(app: App, request: Request) -> Response:
             "task": "regression" if is_regressor(learner) else "classification",
             "labels": getattr(learner, "classes", []),
             "input": model.state.rules.to_json(),
+            "ask": model.state.rules.ask,
             "bytes": model.state.budget.used,
         }
     )
@@ -179,7 +182,7 @@ async def create(app: App, request: Request) -> Response:
     data = await request.body(app.limits.body)
     body = bodies.parse(data) if data.strip() else {}
     method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
-    rules = InputRules.from_json(body.get("input", {}))
+    rules = InputRules.of_model(body)
     for name in body:
         if name not in _MADE_OF:
             raise RejectedError(
@@ -187,7 +190,8 @@ async def create(app: App, request: Request) -> Response:
             )
     if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
         raise RejectedError(
-            'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}}; all may be left out'
+            'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}, "ask": null}; all may be '
+            "left out"
         )
     if key is not None and rules.key not in (None, key):
         raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
@@ -269,16 +273,31 @@ async def report(app: App, request: Request) -> Response:
     return json_response(found)
 
 
+async def ask(app: App, request: Request) -> Response:
+    """List the waiting instances whose labels were requested, those worth most first."""
+    state = app.models[request.argument].state
+    rows = state.worth_asking(_limit(request, "most", 20, _MOST_LISTED))
+    response = json_response(
+        {"instances": rows, "labels": getattr(state.learner, "classes", []), **reports.asking(state)}
+    )
+    await app.models.committer.drain_group()  # only show what is on disk
+    return response
+
+
+def _limit(request: Request, name: str, default: int, most: int) -> int:
+    given = request.query(name) or str(default)
+    if not given.isdigit() or not 1 <= int(given) <= most:
+        raise RejectedError(f"{name} is {given[:20]!r}; give a number from 1 to {most:,}")
+    return int(given)
+
+
 async def devices(app: App, request: Request) -> Response:
     """List the devices of a model with learners by key, those in trouble first."""
     model = app.models[request.argument]
     if not isinstance(model.state.learner, KeyedLearner):
         raise RejectedError(f"the model {model.name!r} has no learners by key; make one with key")
-    given = request.query("limit") or "100"
-    if not given.isdigit() or not 1 <= int(given) <= _MOST_DEVICES:
-        raise RejectedError(f"limit is {given[:20]!r}; give a number from 1 to {_MOST_DEVICES:,}")
     known = model.state.devices
-    rows = known.worst(int(given), request.query("search") or "")
+    rows = known.worst(_limit(request, "limit", 100, _MOST_DEVICES), request.query("search") or "")
     return json_response({"counts": known.counts(), "devices": rows})
 
 

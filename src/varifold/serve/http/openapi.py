@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import varifold
+from varifold.ask import POLICIES
 
 _X = {
     "type": "object",
@@ -50,6 +51,7 @@ _PREDICTION = _object(
     },
     intervals={"type": "object", "description": "Bounds of a regressor, by coverage, if the model has coverages."},
     sets={"type": "object", "description": "Labels of a classifier, by coverage, if the model has coverages."},
+    ask={"type": "boolean", "description": "With keep, of a model that requests labels: this one is worth its price."},
     seq=_SEQ,
 )
 _DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
@@ -58,7 +60,43 @@ _MADE = _object(
     method={"type": "string", "default": "auto"},
     params={"type": "object"},
     key={"type": ["string", "null"]},
-    input={"type": "object"},
+    input={"type": "object", "description": "Rules for reading records."},
+    ask={
+        "type": ["object", "null"],
+        "description": "Request labels of kept instances within a budget.",
+        "required": ["budget"],
+        "properties": {
+            "budget": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 0.05},
+            "by": {"type": "string", "enum": list(POLICIES), "default": POLICIES[0]},
+            "explore": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 0.2},
+            "burst": {"type": "integer", "minimum": 1, "default": 8},
+            "seed": {"type": "integer", "minimum": 0, "default": 0},
+        },
+    },
+)
+_ASKED = _object(
+    ["instances", "labels", "budget", "decided", "requested", "estimate", "text"],
+    instances={
+        "type": "array",
+        "items": _object(
+            ["id", "x", "label", "worth"],
+            id={"type": "string", "description": "Send the label to /labels/{id}."},
+            name=_ID | {"description": "The id that the client chose, or null."},
+            key=_KEY,
+            x=_X,
+            time={"type": "integer", "description": "When it was predicted, in milliseconds since 1970."},
+            label={"type": ["string", "number", "boolean", "null"]},
+            probabilities={"type": ["object", "array"]},
+            worth={"type": "number"},
+            drawn={"type": "boolean", "description": "Drawn at random, whatever its worth."},
+        ),
+    },
+    labels={"type": "array", "description": "Labels known to the model."},
+    budget={"type": "number"},
+    decided={"type": "integer", "description": "Kept instances about which was decided."},
+    requested={"type": "integer"},
+    estimate={"type": "object", "description": "Error and calibration estimated from the labels drawn at random."},
+    text={"type": "string", "description": "The estimate in words."},
 )
 _ERROR = _object(["error"], error={"type": "string"})
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -127,6 +165,7 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     ),
     ("/models/{model}/features", "get", "List every known feature", None, {"type": "object"}, 200, {}),
     ("/models/{model}/report", "get", "Report a model, or one device (?key=)", None, {"type": "object"}, 200, {}),
+    ("/models/{model}/ask", "get", "List instances whose labels are requested (?most=20)", None, _ASKED, 200, {}),
     ("/models/{model}/devices", "get", "List devices by trouble (?search=&limit=)", None, {"type": "object"}, 200, {}),
     ("/models/{model}/file", "get", "The model file", None, "file", 200, {}),
     ("/models/{model}/restore", "post", "Replace the learner by a model file", "file", _DONE, 200, {}),
