@@ -78,16 +78,16 @@ def reached(goal: float, curve: np.ndarray) -> float:
 
 def compare(names: tuple[str, ...], args: argparse.Namespace) -> None:
     """Print the labels that each policy needs, by data set."""
-    needed: dict[str, list[float]] = {by: [] for by in POLICIES}
+    needed: dict[str, list[float]] = {by: [] for by in args.policies}
     gaps, excess = [], 0.0
-    print(f"{'labels to reach':17}{'goal':>7}" + "".join(f"{by:>10}" for by in POLICIES), flush=True)
+    print(f"{'labels to reach':17}{'goal':>7}" + "".join(f"{by:>10}" for by in args.policies), flush=True)
     for name in names:
         blocks = [streams.prepare(datasets.load(name), "vfs:0.5", seed=s).block[: args.rows] for s in args.seeds]
         seeded = list(zip(args.seeds, blocks, strict=True))
         goals = [run(args.model, b, Independent(GOAL, "random", seed=100 * k + s)) for s, b in seeded for k in range(3)]
         goal, share = np.mean(goals, axis=0)
         cells = []
-        for by in POLICIES:
+        for by in args.policies:
             curves = []
             for seed, block in seeded:
                 policies = [Logged(budget, by, seed=seed) for budget in BUDGETS]
@@ -130,10 +130,10 @@ def compare_drift(args: argparse.Namespace) -> None:
         "first 500": (half, half + some),
         "last 1,000": (DRIFT_ROWS - 1000, DRIFT_ROWS),
     }
-    print(f"{'':12}{'':14}" + "".join(f"{by:>10}" for by in (*POLICIES, "all labels")))
+    print(f"{'':12}{'':14}" + "".join(f"{by:>10}" for by in (*args.policies, " all labels")))
     for kind in ("exchanged", "sure", "feature"):
         columns = []
-        for by in (*POLICIES, None):
+        for by in (*args.policies, None):
             errors = []
             for seed in args.seeds:
                 kept: list[Any] = []
@@ -151,6 +151,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2500)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--model", default="arow")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
     parser.add_argument("--report", action="store_true", help="the report sets instead of the development sets")
     parser.add_argument("--drift", action="store_true")
     args = parser.parse_args()

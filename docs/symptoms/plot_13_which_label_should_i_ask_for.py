@@ -51,7 +51,7 @@ for x, y in stream:
     if asked[-1]:
         model.learn_one(x, y)
 windows = np.convolve(asked, np.ones(1000), "valid")
-print(f"labels requested in 1,000 rows: at most {windows.max():.0f}, after the start at least {windows[1000:].min():.0f}")
+print(f"labels requested in 1,000 rows: at most {windows.max():.0f}; then at least {windows[1000:].min():.0f}")
 
 # %%
 # Error by labels spent.
@@ -68,5 +68,5 @@ plt.show()
 # then says ``"ask": true`` if its label is worth the budget, and the dashboard lists such instances with a button per
 # label.
 #
-# **Conclusion.** The fewer labels there are, the more it matters which. Below 2 % uncertain instances give a lower error
-# than random ones; from 5 % on this stream has little left to learn.
+# **Conclusion.** The fewer labels there are, the more it matters which. With half a percent, uncertain instances give a
+# lower error than random ones; from 5 % on this stream has little left to learn.

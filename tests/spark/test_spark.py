@@ -72,13 +72,18 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
         (source / f"{number}.json").write_text("\n".join(part), encoding="utf-8")
         os.utime(source / f"{number}.json", (1e9 + number, 1e9 + number))  # Spark takes the oldest first
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(source))
-    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, api=api, **COLUMNS)
+    ask = 0.02 if api is None else None
+    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, ask=ask, api=api, **COLUMNS)
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).partitionBy("kind")
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
+    collected = spark.read.parquet(str(tmp_path / "out" / "kind=prediction")).collect()
     answers = [
         Output(r["key"], r["id"], r["label"], dict(r["probabilities"]), r["steps"], "prediction", None)
-        for r in spark.read.parquet(str(tmp_path / "out" / "kind=prediction")).collect()
+        for r in collected
     ]
+    late = {(row["k"], row["i"]) for row in map(json.loads, lines) if "n" in row and "y" not in row}
+    assert {(r["key"], r["id"]) for r in collected if r["ask"]} == (late if api is None else set())
+    assert all(r["ask"] is None for r in collected if (r["key"], r["id"]) not in late)
     assert by_place(answers) == by_place(plain(lines, varifold.GaussianNB()))
     (problem,) = spark.read.parquet(str(tmp_path / "out" / "kind=problem")).collect()
     assert (problem["key"], problem["id"]) == ("device 0", 77)

@@ -21,8 +21,8 @@ _WITH_REGIONS = ("mixed", "change", "novelty")
 _THRESHOLDS = ("variable", "split")
 _THRESHOLD_STEP = 0.01
 _LARGEST_WINDOW = 2_000
-_ADVANCE = 800
-"""Instances whose budget is spent at the start, when labels are worth most."""
+_ADVANCE = 1_000
+"""Instances whose budget by worth is spent at the start, when labels are worth most."""
 _TOP = 0.5
 """Chance of the instance that is worth most, at the usual pace."""
 
@@ -52,9 +52,9 @@ class AskPolicy:
     Parameters
     ----------
     budget
-        Share of the instances whose label is requested, in (0, 1]. The first `burst` + 800 * budget instances are
-        requested, and fewer of the next ones, until the budget is met. Over any 1,000 instances no more than 1000 *
-        budget + `burst` + 2 labels are requested, and after the start no fewer than 1000 * budget - `burst` - 2.
+        Share of the instances whose label is requested, in (0, 1]. The first `burst` + 1000 * (1 - explore) * budget
+        instances are requested, and fewer of the next thousand. Over any 1,000 instances no more than 1000 * budget +
+        `burst` + 2 labels are requested, and after the first thousand no fewer than 1000 * budget - `burst` - 2.
     by
         Worth of a label. ``"margin"``: the two most probable labels are close. ``"entropy"``: no label is probable.
         ``"change"``: the classifier is expected to change much (a long expected gradient). ``"novelty"``: values in
@@ -142,7 +142,7 @@ class AskPolicy:
     @property
     def start(self) -> int:
         """Number of the first instances that are requested whatever they are worth."""
-        return self.burst + round(_ADVANCE * self.budget)
+        return self.burst + round(_ADVANCE * self._rate)
 
     def clone(self) -> AskPolicy:
         """Return a new policy with the same parameters."""

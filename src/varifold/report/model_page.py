@@ -196,6 +196,8 @@ def _unsure(record: Mapping[str, Any]) -> str:
         what = f"intervals, {_number(size)} wide on average," if numeric else f"sets of {size:.2g} labels on average"
         share = f"{covered:.1%} of the rows ({requested:.0%} were requested)"
         parts.append(_say(f"The {what} contained the truth in {share}."))
+    if record.get("requested"):
+        parts.append(_say(f"Only requested labels were learned. What they alone show: {record['requested']}."))
     return _section("What it is unsure of", *(parts or [_say("Nothing was measured about it in this run.")]))
 
 

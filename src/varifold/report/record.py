@@ -71,6 +71,7 @@ def _labels(result: Any) -> dict[str, Any]:
         if i != j and result.confusion[i, j + 1]
     ]
     return {
+        "requested": None if result.requested is None else str(result.requested),
         "labels": [[str(label), s.count, s.precision, s.recall] for label, s in scores[:_MOST]],
         "n_labels": len(scores),
         "confused": sorted(pairs, key=lambda pair: -pair[2])[:5],
