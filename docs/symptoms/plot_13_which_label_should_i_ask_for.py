@@ -65,7 +65,7 @@ plt.show()
 
 # %%
 # A server does the same for people: ``PUT /models/plant`` with ``{"ask": {"budget": 0.05}}``. A prediction that is kept
-# then says ``"ask": true`` if its label is worth the budget, and the dashboard lists such instances with a button per
+# then has ``"ask": true`` if its label is worth the budget, and the dashboard lists such instances with a button per
 # label.
 #
 # **Conclusion.** The fewer labels there are, the more it matters which. With half a percent, uncertain instances give a

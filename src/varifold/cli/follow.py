@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
         "--ask",
         type=asking,
         metavar="BUDGET[:POLICY]",
-        help="with --id: say which of the lines that wait are worth a label, at most this share of them (a line of "
+        help="with --id: mark the waiting lines that are worth a label, at most this share of them (a line of "
         f"output has ask true or false), by {', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     uncertainty.add_options(parser)

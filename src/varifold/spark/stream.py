@@ -77,7 +77,7 @@ def learn_stream(
     live
         Most learners that a Python worker keeps in memory.
     ask
-        A policy, or its budget, that says which rows without a label are worth one: the column ask is true or false for
+        A policy, or its budget, that decides which rows without a label are worth one: the column ask is true or false for
         rows that wait for their label, else null. Every key has its own policy and budget. It cannot change for a
         checkpoint.
     api
