@@ -77,8 +77,8 @@ def learn_stream(
     live
         Most learners that a Python worker keeps in memory.
     ask
-        A policy, or its budget, that decides which rows without a label are worth one: the column ask is true or false for
-        rows that wait for their label, else null. Every key has its own policy and budget. It cannot change for a
+        A policy, or its budget, that decides which rows without a label are worth one: the column ask is true or false
+        for rows that wait for their label, else null. Every key has its own policy and budget. It cannot change for a
         checkpoint.
     api
         ``"transformWithStateInPandas"``, the default where Spark has it, or ``"applyInPandasWithState"``. The latter
