@@ -16,6 +16,7 @@ sure; or the feature that decided falls silent and another, never labelled, take
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def reached(goal: float, curve: np.ndarray) -> float:
     return float(np.interp(-goal, -best, curve[:, 1])) if best[-1] <= goal else float("inf")
 
 
-def compare(names: tuple[str, ...], args: argparse.Namespace) -> None:
+def compare(names: Sequence[str], args: argparse.Namespace) -> None:
     """Print the labels that each policy needs, by data set."""
     needed: dict[str, list[float]] = {by: [] for by in args.policies}
     gaps, excess = [], 0.0
@@ -152,13 +153,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--model", default="arow")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
+    parser.add_argument("--sets", nargs="+", help="data sets, instead of the development sets")
     parser.add_argument("--report", action="store_true", help="the report sets instead of the development sets")
     parser.add_argument("--drift", action="store_true")
     args = parser.parse_args()
     if args.drift:
         compare_drift(args)
     else:
-        compare(REPORT if args.report else DEVELOPMENT, args)
+        compare(args.sets or (REPORT if args.report else DEVELOPMENT), args)
 
 
 if __name__ == "__main__":

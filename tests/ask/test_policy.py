@@ -6,7 +6,7 @@ import pytest
 from river import linear_model, naive_bayes, neighbors, preprocessing, tree
 
 from varifold import AROW
-from varifold.ask import POLICIES, AskPolicy
+from varifold.ask import POLICIES, AskingClassifier, AskPolicy
 from varifold.ask.estimate import Estimator
 from varifold.ask.worth import Regions, entropy, expected_gradient, margin
 from varifold.errors import ParameterError
@@ -298,3 +298,17 @@ def test_the_command_line_shows_the_labels_requested(tmp_path, capsys):
     assert "weighted by the inverse of the chance that it was requested" in out
     assert main(["run", str(path), "--target", "state", "--ask", "many"]) == 2
     assert "BUDGET[:POLICY]" in capsys.readouterr().err
+
+
+def test_a_comparison_runs_classifiers_that_request_labels(tmp_path, monkeypatch, capsys):
+    from varifold.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "plant.csv"
+    lines = [f"{x['heat']},{x['noise']},{'hot' if y else 'cold'}" for x, y in rows(400)]
+    path.write_text("\n".join(["heat,noise,state", *lines]))
+    asking = "varifold.ask:AskingClassifier:classifier=(arow),policy=0.05:margin"
+    assert main(["bench", "run", "--data", str(path), "--target", "state", "--models", f"arow,{asking}"]) == 0
+    assert "AskingClassifier" in capsys.readouterr().out
+    with pytest.raises(ParameterError, match="not of the form BUDGET"):
+        AskingClassifier(AROW(), "many")

@@ -86,6 +86,9 @@ def test_labels_from_the_list_are_learned_and_leave_it(asking: tuple[Server, htt
     assert found["estimate"]["labels"] == 2  # two of ten were drawn at random
     assert "estimated from 2 requested labels" in found["text"]
     assert client.get("/models/m/report").json()["ask"]["estimate"] == found["estimate"]
+    metrics = client.get("/metrics").text
+    assert f'varifold_model_requested{{model="m"}} {found["requested"]}.0' in metrics
+    assert f'varifold_model_error_estimated{{model="m"}} {found["estimate"]["error"]}' in metrics
 
 
 def test_after_a_kill_list_and_budget_are_as_before(asking: tuple[Server, httpx.Client]) -> None:
@@ -301,3 +304,19 @@ def test_a_person_labels_ten_of_ten_thousand(make_server: Callable[..., Server],
             assert listed(again, "m", 100) == before
         assert errors == []
         chromium.close()
+
+
+def test_a_configuration_makes_models_that_request_labels() -> None:
+    from varifold.cli.serve import _models
+
+    made = _models({"models": {"plant": {"ask": {"budget": 0.1, "by": "margin"}, "input": {"time": "ts"}}}}, None)
+    assert made["plant"].rules.ask["budget"] == 0.1
+    assert made["plant"].rules.time == "ts"
+    with pytest.raises(ParameterError, match=r"\[models.plant\]: The 'budget' parameter"):
+        _models({"models": {"plant": {"ask": {"budget": 7}}}}, None)
+
+
+def test_rules_keep_the_policy_when_they_are_stored() -> None:
+    rules = InputRules.of_model({"input": {"time": "ts"}, "ask": {"budget": 0.1}})
+    assert InputRules.from_json(rules.to_json()).ask == rules.ask == AskPolicy(0.1).params
+    assert InputRules.of_model({}).to_json() == {}

@@ -19,13 +19,28 @@ class AskingClassifier(base.Wrapper[Any], base.Classifier):
     classifier
         A classifier of ours or of river.
     policy
-        Decides which labels are learned.
+        Decides which labels are learned: a policy, or its budget, or text such as ``"0.05:margin"``.
+
+    Examples
+    --------
+    In a comparison, ``varifold bench run`` accepts it as
+    ``varifold.ask:AskingClassifier:classifier=(arow),policy=0.05:margin``.
+
+    >>> from varifold import AROW
+    >>> from varifold.ask import AskingClassifier
+    >>> model = AskingClassifier(AROW(), "0.05:margin")
+    >>> for step in range(2000):
+    ...     model.learn_one({"heat": step % 10}, step % 10 > 4)
+    >>> model.policy.asked < 120, model.predict_one({"heat": 9})
+    (True, True)
 
     """
 
-    def __init__(self, classifier: Any, policy: AskPolicy) -> None:
+    def __init__(self, classifier: Any, policy: AskPolicy | float | str = 0.05) -> None:
         self.classifier = classifier
-        self.policy = policy
+        if isinstance(policy, str):
+            policy = AskPolicy.parse(policy)
+        self.policy = policy if isinstance(policy, AskPolicy) else AskPolicy(policy)
 
     @property
     def _wrapped_model(self) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from varifold.ask.estimate import Estimate, Estimator
 from varifold.ask.worth import Instance, Probabilities, Regions, entropy, expected_gradient, margin
 from varifold.base.params import Integer, OneOf, Real, validate
+from varifold.errors import ParameterError
 
 __all__ = ["POLICIES", "AskPolicy", "Decision"]
 
@@ -143,6 +144,15 @@ class AskPolicy:
     def start(self) -> int:
         """Number of the first instances that are requested whatever they are worth."""
         return self.burst + round(_ADVANCE * self._rate)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Make a policy of ``BUDGET[:BY]``, such as ``0.05:margin``."""
+        budget, _, by = text.partition(":")
+        try:
+            return cls(float(budget), by=by or POLICIES[0])
+        except ValueError as error:
+            raise ParameterError(f"{text!r} is not of the form BUDGET[:POLICY]: {error}") from None
 
     def clone(self) -> AskPolicy:
         """Return a new policy with the same parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -90,6 +91,11 @@ def _pause_p99(model: Model) -> float:
     return pauses[min(len(pauses) - 1, int(0.99 * len(pauses)))] if pauses else 0.0
 
 
+def _estimated(model: Model) -> float:
+    """Return the estimated error; NaN without a policy or before its first label."""
+    return math.nan if model.state.asking is None else model.state.asking.estimate().error
+
+
 _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "seq": ("Number of the last change", lambda m: m.state.seq),
     "steps": ("Instances learned", lambda m: m.state.learner.steps),
@@ -98,6 +104,8 @@ _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "bytes": ("Memory of the learner, at the most", lambda m: m.state.budget.used),
     "error_recent": ("Mean loss of about the last 50 labelled predictions", lambda m: m.state.monitor.error.recent),
     "error_usual": ("Mean loss of about the last 1,000", lambda m: m.state.monitor.error.usual),
+    "requested": ("Labels requested by a policy", lambda m: 0 if m.state.asking is None else m.state.asking.asked),
+    "error_estimated": ("Error estimated from requested labels that were drawn at random", _estimated),
     "label_rate": ("Labels per instance, recently", lambda m: m.state.monitor.label_rate),
     "snapshots": ("Snapshots since the start", lambda m: m.snapshots),
     "snapshot_pause_seconds": ("How long the last snapshot held up the model", _last_pause),
