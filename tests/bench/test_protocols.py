@@ -103,7 +103,7 @@ def test_printed_cells_in_doubt_are_marked():
     assert all(p.mean > 0.74 for p in marked)
     text = markdown([one])
     assert ".868?" in text
-    assert "offline ridge that knows all rows" in text
+    assert "offline ridge that has seen all rows" in text
     assert tally([one]).doubted == len(marked)
 
 
@@ -175,6 +175,8 @@ def test_the_numbers_furthest_behind_print_are_listed_with_their_reason():
     assert (
         "| OLVF, Table 2, VFS removing ratio 0.25, german, OLVF, error rate | .333 | .900 | .567 | no intercept" in text
     )
+    assert text.count("no intercept in the paper |") == 1, "a reason is given once"
+    assert text.count(" | As for OLVF on german above. |") == 2
     assert "not known" in text
     assert "furthest behind print" in page([one])
     assert "furthest behind print" not in markdown([fill(table, {})])

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from varifold.bench import tables
+from varifold.bench.compare import fill
+from varifold.bench.statements import STATEMENTS
 from varifold.cli import main
+from varifold.report.markdown import LEGEND
+from varifold.report.recipes import readings
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 DATA = "wpbc"
@@ -31,3 +36,21 @@ def test_a_slice_of_the_results_is_made_again(tmp_path):
     again = rows(made.read_text(encoding="utf-8"), "OLVF, Table 2")
     assert len(again) == 3
     assert again == rows(committed, "OLVF, Table 2")
+
+
+@pytest.mark.parametrize("name", sorted(tables()))
+def test_the_committed_texts_are_those_of_the_tables(name):
+    table = tables()[name]
+    section = RESULTS.read_text(encoding="utf-8").partition(f"\n## {table.title}\n")[2].partition("\n## ")[0]
+    notes = [*table.notes, *readings(fill(table, {}))]
+    assert [note for note in notes if f"\n- {note}\n" not in section] == []
+
+
+def test_the_committed_claims_are_those_that_are_tested():
+    committed = RESULTS.read_text(encoding="utf-8")
+    claims = re.findall(r"^\| ([^|]+) \| (holds|does not hold|cannot be tested) \|", committed, flags=re.M)
+    assert [claim for claim, _ in claims] == [s.claim for s in STATEMENTS]
+    count = [sum(verdict == word for _, verdict in claims) for word in ("holds", "does not hold", "cannot be tested")]
+    expected = f"Of {len(claims)} claims, {count[0]} hold in our as-paper columns, {count[1]} do not, and {count[2]} cannot"
+    assert expected in committed
+    assert LEGEND in committed

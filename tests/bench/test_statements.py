@@ -42,7 +42,8 @@ def test_printed_numbers_give_the_printed_figures(empty):
 def test_without_outcomes_nothing_of_ours_is_tested(empty):
     assert all(v.holds is None for v in verdicts(empty, "paper").values())
     n = len(STATEMENTS)
-    assert statement_counts(empty) == f"Of {n} claims, as paper: 0 holds, 0 does not hold, {n} cannot be tested."
+    counts = f"Of {n} claims, 0 hold in our as-paper columns, 0 do not, and {n} cannot be tested."
+    assert statement_counts(empty) == counts
 
 
 def test_verdicts_follow_the_outcomes():
@@ -60,6 +61,15 @@ def test_verdicts_follow_the_outcomes():
     assert all(code[claim].holds is True for claim in claims)
 
 
+def test_a_gain_of_less_than_half_of_the_claimed_one_does_not_hold():
+    def verdict(ovfm):
+        found = outcomes("ovfm-2", lambda c: ovfm if c.model.startswith("ovfm") else 0.3)
+        return next(v for claim, v in verdicts([fill(tables()["ovfm-2"], found)], "paper").items() if "OLSF by" in claim)
+
+    assert verdict(0.26).holds is True  # 13.3 %; 22.0 and 16.6 % are claimed
+    assert verdict(0.27).holds is False  # 10.0 %
+
+
 def test_the_grid_and_the_command(empty, tmp_path, capsys):
     grids = statement_grids(empty)
     assert list(grids) == ["OLVF", "OVFM", "ORF3V", "CWFE", "OVFIV"]
@@ -69,6 +79,6 @@ def test_the_grid_and_the_command(empty, tmp_path, capsys):
     ResultStore(tmp_path / "store.sqlite").close()
     assert main(["bench", "statements", "olvf", "--store", str(tmp_path / "store.sqlite")]) == 0
     out = capsys.readouterr().out
-    assert "share removed, on all sets | cannot be tested | no numbers | holds | 9 of 9 sets" in out
+    assert "rises with the share removed, on all sets | cannot be tested | no numbers | holds | 9 of 9 sets" in out
     assert main(["bench", "statements", "olfv", "--store", str(tmp_path / "store.sqlite")]) == 2
     assert "did you mean olvf" in capsys.readouterr().err

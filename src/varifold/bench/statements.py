@@ -125,13 +125,16 @@ def _higher(rows: dict[str, list[float]], margin: float = 0.0) -> Verdict:
     return Verdict(count == len(rows), f"{count} of {len(rows)} sets")
 
 
-def _gain(e: Evidence, table: str, settings: Mapping[str, str], last: str, data: Any = None) -> Verdict:
-    """Test whether `last` has the lower average; the figure is by how much, relative to the other's."""
+def _gain(
+    e: Evidence, table: str, claimed: Mapping[tuple[str, str], float], last: str, data: Any = None
+) -> Verdict:
+    """Test whether the average of `last` is below that of each other method by at least half of the claimed per cent."""
     figures, holds = [], True
-    for setting, other in settings.items():
+    for (setting, other), per_cent in claimed.items():
         ours, theirs = np.mean(list(e.rows(table, setting, (last, other), data=data).values()), axis=0)
-        holds = holds and bool(ours < theirs)
-        figures.append(f"{setting} {100 * (theirs - ours) / theirs:+.1f} % ({ours:.3f} and {theirs:.3f})")
+        gain = 100 * (theirs - ours) / theirs
+        holds = holds and bool(gain >= per_cent / 2)
+        figures.append(f"{setting} {gain:+.1f} % ({ours:.3f} and {theirs:.3f})")
     return Verdict(holds, "; ".join(figures))
 
 
@@ -354,7 +357,7 @@ def _not_public(e: Evidence) -> Verdict:
 
 
 STATEMENTS = (
-    Statement("OLVF", "Table 2: the error falls with the share removed, on all sets", _ratios),
+    Statement("OLVF", "Table 2: the error rises with the share removed, on all sets", _ratios),
     Statement(
         "OLVF", "Table 3: sparse and dense perform similarly on seven sets (read: at most 30 % more errors)", _sparse
     ),
@@ -378,13 +381,13 @@ STATEMENTS = (
     ),
     Statement(
         "OVFM",
-        "Table II: better than FOBOS by 6.0 and 20.5 %",
-        lambda e: _gain(e, "ovfm-2", {"trapezoidal": "FOBOS", "capricious": "FOBOS"}, "OVFM"),
+        "Table II: better than FOBOS by 6.0 and 20.5 % (read: at least half of that)",
+        lambda e: _gain(e, "ovfm-2", {("trapezoidal", "FOBOS"): 6.0, ("capricious", "FOBOS"): 20.5}, "OVFM"),
     ),
     Statement(
         "OVFM",
-        "Table II: better than OLSF by 22.0 % and than OCDS by 16.6 %",
-        lambda e: _gain(e, "ovfm-2", {"trapezoidal": "OLSF", "capricious": "OCDS"}, "OVFM"),
+        "Table II: better than OLSF by 22.0 % and than OCDS by 16.6 % (read: at least half of that)",
+        lambda e: _gain(e, "ovfm-2", {("trapezoidal", "OLSF"): 22.0, ("capricious", "OCDS"): 16.6}, "OVFM"),
     ),
     Statement(
         "OVFM",
@@ -399,30 +402,30 @@ STATEMENTS = (
     Statement("OVFM", "Fig. 4: OVFM ends below OVFM-L on almost all of seven sets (read: all but one)", _latent_only),
     Statement(
         "ORF3V",
-        "Table 2: 14.4 % fewer errors than OLVF, binary, trapezoidal",
-        lambda e: _gain(e, "orf3v-2", {TDS: "OLVF"}, "ORF3V", BINARY),
+        "Table 2: 14.4 % fewer errors than OLVF, binary, trapezoidal (read: at least half of that)",
+        lambda e: _gain(e, "orf3v-2", {(TDS, "OLVF"): 14.4}, "ORF3V", BINARY),
     ),
     Statement(
         "ORF3V",
-        "Table 2: 37.8 % fewer errors than OVFM, more classes, trapezoidal",
-        lambda e: _gain(e, "orf3v-2", {TDS: "OVFM"}, "ORF3V", MULTI),
+        "Table 2: 37.8 % fewer errors than OVFM, more classes, trapezoidal (read: at least half of that)",
+        lambda e: _gain(e, "orf3v-2", {(TDS, "OVFM"): 37.8}, "ORF3V", MULTI),
     ),
     Statement("ORF3V", "Table 2: best on six of ten sets, trapezoidal", lambda e: _orf3v_wins(e, TDS)),
     Statement(
         "ORF3V",
-        "Table 2: 17.6 % fewer errors than OVFM, binary, varying",
-        lambda e: _gain(e, "orf3v-2", {VFS: "OVFM"}, "ORF3V", BINARY),
+        "Table 2: 17.6 % fewer errors than OVFM, binary, varying (read: at least half of that)",
+        lambda e: _gain(e, "orf3v-2", {(VFS, "OVFM"): 17.6}, "ORF3V", BINARY),
     ),
     Statement(
         "ORF3V",
-        "Table 2: 31.7 % fewer errors than OVFM, more classes, varying",
-        lambda e: _gain(e, "orf3v-2", {VFS: "OVFM"}, "ORF3V", MULTI),
+        "Table 2: 31.7 % fewer errors than OVFM, more classes, varying (read: at least half of that)",
+        lambda e: _gain(e, "orf3v-2", {(VFS, "OVFM"): 31.7}, "ORF3V", MULTI),
     ),
     Statement("ORF3V", "Table 2: best on six of ten sets, varying", lambda e: _orf3v_wins(e, VFS)),
     Statement(
         "ORF3V",
-        "Table 2: 27.3 % fewer errors than OLVF on movie reviews",
-        lambda e: _gain(e, "orf3v-2", {"real VFS": "OLVF"}, "ORF3V"),
+        "Table 2: 27.3 % fewer errors than OLVF on movie reviews (read: at least half of that)",
+        lambda e: _gain(e, "orf3v-2", {("real VFS", "OLVF"): 27.3}, "ORF3V"),
     ),
     Statement("ORF3V", "Table 3: better than OVFM on all crowd-sensing cases in their order", _not_public),
     Statement(
@@ -432,12 +435,12 @@ STATEMENTS = (
     ),
     Statement(
         "CWFE",
-        "Table 2: on Kr-vs-kp by .23 and .17 (read: by half of that at least)",
+        "Table 2: on Kr-vs-kp by .23 and .17 (read: at least half of that)",
         lambda e: _cwfe_above(e, "Kr-vs-kp", 0.115, 0.085),
     ),
     Statement(
         "CWFE",
-        "Table 2: on Splice by .16 (read: by half of that at least)",
+        "Table 2: on Splice by .16 (read: at least half of that)",
         lambda e: _cwfe_above(e, "Splice", 0.08, 0.08),
     ),
     Statement("CWFE", "Table 2: higher F than FESL and PAFE on seven of eight sets", lambda e: _cwfe_both(e, "f1", 7)),

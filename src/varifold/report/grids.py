@@ -361,10 +361,15 @@ def _rated(number: Number, metric: str) -> float:
 def gap_grid(filled: list[Filled], *, better: bool = False) -> Grid | None:
     """Make a grid of the as-paper numbers furthest behind print, or ahead of it, with the reason if known."""
     rows = []
+    first: dict[str, str] = {}
     for gap in largest_gaps(filled, better=better):
         p = gap.printed
         where = ", ".join(text for text in (gap.table.title, p.setting, p.data, p.method, METRIC[p.metric]) if text)
-        cells = [short(p.mean or 0.0), short(gap.ours), short(gap.size), gap.why or "not known"]
+        why = gap.why or "not known"
+        if gap.why and gap.why in first:
+            why = f"As for {first[gap.why]} above."
+        first.setdefault(gap.why, f"{p.method} on {p.data}")
+        cells = [short(p.mean or 0.0), short(gap.ours), short(gap.size), why]
         rows.append((where, [Shown(text) for text in cells]))
     return Grid([("", 4)], ["printed", "as paper", "ahead" if better else "behind", "reason"], rows) if rows else None
 

@@ -38,5 +38,8 @@ def _grid(findings: list[Finding]) -> Grid:
 def statement_counts(filled: list[Filled]) -> str:
     """Count the claims that hold in our as-paper columns."""
     findings = check_statements(filled)
-    counts = {word: sum(f.paper.holds is holds for f in findings) for holds, word in WORDS.items()}
-    return f"Of {len(findings)} claims, as paper: " + ", ".join(f"{n} {word}" for word, n in counts.items()) + "."
+    hold, fail, untested = (sum(f.paper.holds is verdict for f in findings) for verdict in WORDS)
+    return (
+        f"Of {len(findings)} claims, {hold} {'holds' if hold == 1 else 'hold'} in our as-paper columns, {fail} "
+        f"{'does' if fail == 1 else 'do'} not, and {untested} cannot be tested."
+    )
