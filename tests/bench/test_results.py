@@ -51,6 +51,8 @@ def test_the_committed_claims_are_those_that_are_tested():
     claims = re.findall(r"^\| ([^|]+) \| (holds|does not hold|cannot be tested) \|", committed, flags=re.M)
     assert [claim for claim, _ in claims] == [s.claim for s in STATEMENTS]
     count = [sum(verdict == word for _, verdict in claims) for word in ("holds", "does not hold", "cannot be tested")]
-    expected = f"Of {len(claims)} claims, {count[0]} hold in our as-paper columns, {count[1]} do not, and {count[2]} cannot"
+    expected = (
+        f"Of {len(claims)} claims, {count[0]} hold in our as-paper columns, {count[1]} do not, and {count[2]} cannot"
+    )
     assert expected in committed
     assert LEGEND in committed

@@ -64,7 +64,9 @@ def test_verdicts_follow_the_outcomes():
 def test_a_gain_of_less_than_half_of_the_claimed_one_does_not_hold():
     def verdict(ovfm):
         found = outcomes("ovfm-2", lambda c: ovfm if c.model.startswith("ovfm") else 0.3)
-        return next(v for claim, v in verdicts([fill(tables()["ovfm-2"], found)], "paper").items() if "OLSF by" in claim)
+        return next(
+            v for claim, v in verdicts([fill(tables()["ovfm-2"], found)], "paper").items() if "OLSF by" in claim
+        )
 
     assert verdict(0.26).holds is True  # 13.3 %; 22.0 and 16.6 % are claimed
     assert verdict(0.27).holds is False  # 10.0 %

@@ -125,10 +125,8 @@ def _higher(rows: dict[str, list[float]], margin: float = 0.0) -> Verdict:
     return Verdict(count == len(rows), f"{count} of {len(rows)} sets")
 
 
-def _gain(
-    e: Evidence, table: str, claimed: Mapping[tuple[str, str], float], last: str, data: Any = None
-) -> Verdict:
-    """Test whether the average of `last` is below that of each other method by at least half of the claimed per cent."""
+def _gain(e: Evidence, table: str, claimed: Mapping[tuple[str, str], float], last: str, data: Any = None) -> Verdict:
+    """Test whether the average of `last` is below each other one by at least half of the claimed per cent."""
     figures, holds = [], True
     for (setting, other), per_cent in claimed.items():
         ours, theirs = np.mean(list(e.rows(table, setting, (last, other), data=data).values()), axis=0)

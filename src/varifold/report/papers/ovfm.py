@@ -56,7 +56,9 @@ def draw_descent(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=10, color=GREY)
         ax.set_xlabel("first weight")
         ax.set_ylabel("second weight")
-    figure.suptitle("OVFM: stochastic steps over the loss", x=0.08, ha="left", fontsize=13, fontweight="bold")
+    figure.suptitle(
+        "OVFM: stochastic steps over the loss; dot: the last one", x=0.08, ha="left", fontsize=13, fontweight="bold"
+    )
     write(figure, path)
 
 
@@ -78,7 +80,11 @@ def draw_change(path: str, repeats: int) -> None:
         ax.plot(first[wrong], x2[wrong], "o", color="none", markeredgecolor=BLUE, markersize=10)
         ax.set_xlabel(name)
         ax.set_ylabel("x2")
-        ax.set_title(f"({name}, x2) seen: {wrong.sum()} of 40 wrong", fontsize=10, color=GREY)
+        ax.set_title(
+            f"({name}, x2) seen: {wrong.sum()} of 40 wrong{' (circled)' if wrong.any() else ''}",
+            fontsize=10,
+            color=GREY,
+        )
     figure.suptitle(
         "OVFM: a learner of (x1, x2) that sees (x3, x2) instead", x=0.08, ha="left", fontsize=13, fontweight="bold"
     )

@@ -61,8 +61,8 @@ def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: 
             ax.axhline(0.0, color=GREY, linewidth=0.6)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-    figure.tight_layout(w_pad=6)
+    figure.suptitle(title, x=0.01, y=1.0, va="top", ha="left", fontsize=13, fontweight="bold")
+    figure.tight_layout(w_pad=6, rect=(0, 0, 1, 1 - 0.1 / figure.get_figheight()))
     return figure
 
 
