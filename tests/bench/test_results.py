@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from varifold.bench import tables
 from varifold.bench.compare import fill
 from varifold.bench.statements import STATEMENTS
 from varifold.cli import main
+from varifold.report.grids import METRIC
 from varifold.report.markdown import LEGEND
 from varifold.report.recipes import readings
 
@@ -44,6 +46,11 @@ def test_the_committed_texts_are_those_of_the_tables(name):
     section = RESULTS.read_text(encoding="utf-8").partition(f"\n## {table.title}\n")[2].partition("\n## ")[0]
     notes = [*table.notes, *readings(fill(table, {}))]
     assert [note for note in notes if f"\n- {note}\n" not in section] == []
+    assert section.startswith(f"\n{table.caption}.\n")
+    shown = not table.parameters and not table.relative_to
+    places = itertools.product(table.settings, table.groups(), table.metrics) if shown else ()
+    headings = [", ".join(text for text in (s.title, group, METRIC[metric]) if text) for s, group, metric in places]
+    assert re.findall(r"^### (.*)$", section, flags=re.M) == headings
 
 
 def test_the_committed_claims_are_those_that_are_tested():

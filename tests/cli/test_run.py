@@ -240,13 +240,19 @@ def test_costs_are_compared_with_the_cheapest_constant(capsys, tmp_path):
     assert "cost" not in capsys.readouterr().out
 
 
-def test_titles_have_no_folders(capsys, tmp_path):
+def test_titles_have_no_folders(capsys, tmp_path, monkeypatch):
+    from varifold.cli import run
+
+    shown = []
+    progress = run.progress
+    monkeypatch.setattr(run, "progress", lambda title, *rest: (shown.append(title), progress(title, *rest))[1])
     names = [tmp_path / f"month {i}.csv" for i in range(4)]
     for name in names:
         name.write_text("x,y\n" + "".join(f"{i % 5},{i % 2}\n" for i in range(40)))
     for files, title in ((names[:2], "month 0.csv, month 1.csv"), (names, "month 0.csv and 3 more files")):
         assert main(["run", *map(str, files), "--target", "y", "--model", "olvf"]) == 0
         assert capsys.readouterr().out.startswith(f"olvf on {title}: ")
+        assert shown.pop() == f"olvf on {title}"
 
 
 def test_costs_and_objective(capsys, tmp_path):

@@ -320,7 +320,7 @@ def _passes(
         if getattr(args, option):
             raise ParameterError(f"--{option.replace('_', '-')} is for one pass over FILE in its order")
     data = given.load()
-    with progress(f"{spec.name} on {given.name}", args.repeats, "repeats") as report:
+    with progress(f"{spec.name} on {given.title}", args.repeats, "repeats") as report:
         summary = repeat(
             spec,
             data,
@@ -346,7 +346,7 @@ def _one_pass(
         learner = per_key.by_key(learner, args.key)
     saved = 0
     with (
-        progress(f"{spec.name} on {given.name}", None, "instances") as report,
+        progress(f"{spec.name} on {given.title}", None, "instances") as report,
         stoppable(vary(given.stream, args.scenario, seed=args.seed)) as stream,
     ):
 

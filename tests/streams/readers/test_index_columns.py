@@ -89,6 +89,9 @@ def test_numbers_with_a_unit_are_reported_once(tmp_path, cell, unit, source):
     _, (message,) = read([path, path] if source == "file" else data)
     assert f"column 'w' holds numbers with the unit {unit!r}, such as {cell.format(10)!r}" in message
     assert read(path, types={"w": "category"})[1] == []
+    if source == "file":
+        _, (message,) = read(path, types={"w": "numeric"})
+        assert "with the unit" in message, "a type does not turn them into numbers, and must not hide that"
 
 
 @pytest.mark.parametrize("cells", [["1 kg", "2 g", "3 kg", "4 g", "5 kg"], ["1a"] * 5, ["a1", "a2", "a3", "a4", "a5"]])

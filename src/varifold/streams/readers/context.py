@@ -171,11 +171,11 @@ class Context:
         column = self.columns.get(name)
         if column is None:
             given = self.types.get(str(name))
-            sample = [] if given else list(cells)
+            sample = list(cells) if given in (None, "numeric") else []
             column = Column(name, given or inferred_type(sample, decimal), given is not None)
             if column.type != "numeric" and not self.names_only:  # no number is written as a date
                 reject_dates(name, sample)
-            if column.type == "category" and given is None and not self.names_only:
+            if (given == "numeric" or (column.type == "category" and given is None)) and not self.names_only:
                 self._warn_units(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
