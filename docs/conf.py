@@ -60,7 +60,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "varifold"
 html_static_path = ["_static"]
 html_css_files = ["varifold.css"]
-html_search_scorer = "_static/search-scorer.js"
+html_search_scorer = str(HERE / "search-scorer.js")
 html_logo = html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
 html_sidebars = {"index": [], "start": [], "engine": [], "changelog": []}

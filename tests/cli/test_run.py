@@ -269,6 +269,8 @@ def test_costs_and_objective(capsys, tmp_path):
         assert found["balanced_accuracy"]["mean"] > plain["balanced_accuracy"]["mean"] + 0.05
         assert found["log_loss"] == plain["log_loss"]
     assert varifold.load(saved).costs == {1: 9.0, 0: 1.0}
+    assert main(["inspect", str(saved)]) == 0
+    assert "costs=(1=9.0,0=1.0)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

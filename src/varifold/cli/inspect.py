@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from varifold._engine.targets.real_target import RealTarget
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
+from varifold.base.files import unpack_label
 from varifold.base.importances import CLEAR
 from varifold.base.learner import is_regressor
 from varifold.cli import keyed
@@ -186,9 +187,11 @@ def _spelled(value: Any) -> str:
 
 
 def _param(value: Any) -> str:
-    """Format a parameter; a learner is written as for --model."""
+    """Format a parameter; a learner and costs by label are written as on the command line."""
     if not isinstance(value, dict):
         return repr(value)
+    if "pairs" in value:
+        return f"({','.join(f'{unpack_label(label)}={_param(part)}' for label, part in value['pairs'])})"
     header = value["learner"]
     return f"({header['method']}:{','.join(f'{k}={_param(v)}' for k, v in header['params'].items())})"
 
