@@ -3,8 +3,8 @@ Nothing is labelled. Which sensor is lying?
 ===========================================
 
 Most sensors never get a label. An anomaly detector learns what is usual from the readings alone, and reports outliers.
-Here three sensors of a pump agree with each other; one falls silent for a while, a fourth is installed later, and now and
-then one of them lies.
+Here three sensors of a pump agree with each other; one falls silent for a while, a fourth is installed later, and
+now and then one of them lies.
 """
 
 import matplotlib.pyplot as plt

@@ -318,7 +318,7 @@ def study_grid(filled: Filled, setting: Setting) -> Grid:
     share = [Shown(short(filled.majority(setting, data, k)), tone="quiet") for k in metrics]
     header = [METRIC[k] for k in metrics] + list(covered.values()) + ["weights / features", "µs per instance"]
     others = [Shown("")] * (len(covered) + 2)
-    foot = [("the mean so far" if metrics[0] == "mae" else "always the commonest label", share + others)]
+    foot = [("the mean so far" if metrics[0] == "mae" else "always the most frequent label", share + others)]
     return Grid([("", len(metrics)), *([("", len(covered))] if covered else []), ("", 2)], header, rows, foot)
 
 

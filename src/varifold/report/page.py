@@ -41,7 +41,7 @@ _LEGEND = """
 (paired t-test, 5&nbsp;%)</li>
 </ul>
 <p class="small"><b>as paper</b>: the paper's scaling, and its parameters where they are known. <b>defaults</b>: the
-library as it comes, scaling online, with an intercept. <b>majority</b>: always answering the commonest label.
+library as it comes, scaling online, with an intercept. <b>majority</b>: always predicting the most frequent label.
 <b>auto</b> and <b>best of ours</b> (never a tuned one, but picked afterwards) are marked against the best printed
 number of the row; the count above compares them with every printed cell. <b>?</b> behind a printed number: another
 figure, given with the table, contradicts it. Variants are other readings of a protocol, counted apart.
