@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.serve.test_core import abandon, fingerprint, send_rows
 from varifold import AROW
 from varifold.ask import AskPolicy
 from varifold.errors import DataError, ParameterError
+from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.client import AsyncRemoteModel, RemoteClassifier
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Models, Policy
@@ -86,6 +88,7 @@ def test_labels_from_the_list_are_learned_and_leave_it(asking: tuple[Server, htt
     assert found["estimate"]["labels"] == 2  # two of ten were drawn at random
     assert "estimated from 2 requested labels" in found["text"]
     assert client.get("/models/m/report").json()["ask"]["estimate"] == found["estimate"]
+    assert client.get("/models/m/report").json()["error"]["scored"] == 5 + 2  # every 8th of 40, and those two
     metrics = client.get("/metrics").text
     assert f'varifold_model_requested{{model="m"}} {found["requested"]}.0' in metrics
     assert f'varifold_model_error_estimated{{model="m"}} {found["estimate"]["error"]}' in metrics
@@ -320,3 +323,21 @@ def test_rules_keep_the_policy_when_they_are_stored() -> None:
     rules = InputRules.of_model({"input": {"time": "ts"}, "ask": {"budget": 0.1}})
     assert InputRules.from_json(rules.to_json()).ask == rules.ask == AskPolicy(0.1).params
     assert InputRules.of_model({}).to_json() == {}
+
+
+def test_requested_labels_that_pause_raise_no_alert(tmp_path: Path) -> None:
+    async def main(rules: InputRules) -> list[str]:
+        models = Models(tmp_path / str(rules.ask is None), Policy(), Limits(), lambda reason: None)
+        models.open()
+        monitor = (await models.create("m", "arow", {}, rules=rules)).state.monitor
+        alerts = Alerts(models, AlertRules())
+        for step in range(2000):
+            monitor.observe({"a": 1.0})
+            if step < 1500:
+                monitor.labelled()
+        alerts.check()
+        os.close(models._lock)
+        return [event["kind"] for event in models.events.latest]
+
+    assert "labels-dropped" in asyncio.run(main(InputRules()))
+    assert "labels-dropped" not in asyncio.run(main(InputRules(ask={})))

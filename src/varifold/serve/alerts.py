@@ -113,7 +113,8 @@ class Alerts:
                 known = self._known[state.name] = _Known()
             self._check_features(state.name, state.monitor, known)
             self._check_error(state, known)
-            self._check_labels(state.name, state.monitor, known)
+            if state.asking is None:  # requested labels arrive when people have time
+                self._check_labels(state.name, state.monitor, known)
             if len(state.devices):
                 self._check_devices(state, known)
         self._checks += 1

@@ -288,7 +288,8 @@ class ModelState:
         if self.asking is not None and "drawn" in body:
             chance, confidence = body["drawn"]
             self.asking.score(scored == y, chance, confidence)
-        loss = None if scored is None else learners.loss(scored, y)
+        chosen = self.asking is not None and late and "drawn" not in body  # by worth: its loss would bias the error
+        loss = None if scored is None or chosen else learners.loss(scored, y)
         if loss is not None:
             self.monitor.scored(loss)
         if self._field is not None:

@@ -113,16 +113,15 @@ function showNumbers(report) {
   $("stopped").textContent = report.stopped || "";
 }
 
-// Of a model that requests labels, the error among them is biased: the estimate from those drawn at random is shown.
+// The error of a model that requests labels is estimated from those drawn at random, and so is its curve.
 function errorNumber(report, high) {
   const { recent, usual, scored } = report.error;
   const drawn = report.ask ? report.ask.estimate : null;
   if (drawn && drawn.labels) {
     return number("estimated error", percent(drawn.error),
-      `± ${percent(drawn.standard_error)}; among all labels ${percent(recent)}, which is biased`);
+      `± ${percent(drawn.standard_error)}${scored ? `; recently ${percent(recent)}` : ""}`, high ? "bad" : "");
   }
-  const note = drawn ? "of requested labels, which is biased" : `usually ${percent(usual)}`;
-  return number("error now", scored ? percent(recent) : "–", scored ? note : "no label yet", high ? "bad" : "");
+  return number("error now", scored ? percent(recent) : "–", scored ? `usually ${percent(usual)}` : "no label yet", high ? "bad" : "");
 }
 
 const percent = (v) => (v > 1 ? v.toPrecision(3) : (100 * v).toFixed(1) + "%");
@@ -336,7 +335,8 @@ function showCharts(report) {
   const most = Math.max(0, ...curve.map((p) => p[1]));
   lines($("error-chart"), [{ points: curve, kind: "curve", fill: true }],
     { percent: most <= 1, least: 0.05, level: report.error.scored ? report.error.usual : null, label: (v) => `instance ${short(v)}` });
-  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} predictions scored` : "";
+  const drawn = report.ask ? ", only those drawn at random" : "";
+  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} predictions scored${drawn}` : "";
   if (report.throughput.instances !== null) rates.push([Date.now(), report.throughput.instances, report.throughput.labels]);
   if (rates.length > 120) rates.shift();
   const clock = (v) => new Date(v).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
