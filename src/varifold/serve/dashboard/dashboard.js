@@ -196,7 +196,7 @@ function askedRow(one, labels) {
   const chance = probability(one);
   head.append(element("span", one.label === null ? "no prediction yet" : `predicted ${one.label}` +
     (chance === undefined ? "" : ` (${percent(chance)})`)));
-  if (one.drawn) head.append(element("span", "drawn at random", { title: "The error is estimated from these." }));
+  if (one.drawn) head.append(element("span", "for the estimate", { title: "Requested whatever its worth: the error is estimated from these." }));
   const values = element("p", undefined, { class: "asked-values" });
   for (const [name, value] of Object.entries(one.x)) {
     if (value !== null) values.append(element("span", `${name} ${typeof value === "number" ? Number(value.toPrecision(6)) : value}`));

@@ -88,7 +88,10 @@ _ASKED = _object(
             label={"type": ["string", "number", "boolean", "null"]},
             probabilities={"type": ["object", "array"]},
             worth={"type": "number"},
-            drawn={"type": "boolean", "description": "Drawn at random, whatever its worth."},
+            drawn={
+                "type": "boolean",
+                "description": "Requested whatever its worth; the error is estimated from these.",
+            },
         ),
     },
     labels={"type": "array", "description": "Labels known to the model."},
