@@ -63,7 +63,7 @@ def test_a_saved_detector_continues(table: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--model", "arow"], "there is no model 'arow'"),
+        (["--model", "arow"], "not a detector"),
         (["--target", "label", "--positive", "blue"], "the labels are broken, ok"),
         (["--load", "x", "--model", "taildetector"], "leave out --model"),
     ],

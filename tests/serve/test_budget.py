@@ -72,7 +72,7 @@ def test_the_models_of_a_server_share_its_budget() -> None:
     def learn(which: int, n: int) -> None:
         for i in range(n):
             x = {f"f{i}-{k}": 1.0 for k in range(100)}
-            budgets[which].learn(models[which], x, "up", 1.0, 2_000)
+            budgets[which].learn(models[which], x, "up", 1.0, size=2_000)
 
     with pytest.raises(BudgetError, match="'a' uses"):
         learn(0, 1_000)
@@ -96,7 +96,7 @@ def test_long_names_count() -> None:
     def learn(n: int) -> None:
         for i in range(n):
             name = f"{i:04}" * 250_000
-            budget.learn(model, {name: 1.0, f"{i}": 2.0}, "up", 1.0, len(name))
+            budget.learn(model, {name: 1.0, f"{i}": 2.0}, "up", 1.0, size=len(name))
 
     with pytest.raises(BudgetError):
         learn(100)
@@ -107,7 +107,7 @@ def test_text_that_adds_no_name_does_not_use_up_the_budget() -> None:
     budget = ModelBudget(ServerBudget(1_000_000), "m")
     model = AROW()
     for i in range(3_000):
-        budget.learn(model, {f"f{i // 100}": 1.0}, "up", 1.0, 1_000)
+        budget.learn(model, {f"f{i // 100}": 1.0}, "up", 1.0, size=1_000)
     assert model.steps == 3_000
 
 
@@ -115,7 +115,7 @@ def test_learners_by_key_move_to_disk_before_the_budget_ends() -> None:
     budget = ModelBudget(ServerBudget(1_000_000), "m")
     model = PerKey(AROW(), key="device")
     for i in range(600):
-        budget.learn(model, {"device": f"d{i % 300}", **instance(i)["x"]}, instance(i)["y"], 1.0, 100)
+        budget.learn(model, {"device": f"d{i % 300}", **instance(i)["x"]}, instance(i)["y"], 1.0, size=100)
     assert model.steps == 600
     assert len(model.keys) == 300
     assert 20 < len(model.in_memory()) < 200

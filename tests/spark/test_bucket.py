@@ -16,7 +16,7 @@ from varifold.ask import AskPolicy
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
-from varifold.spark.keyed import Keyed, Output
+from varifold.spark.keyed import Detection, Keyed, Output
 from varifold.spark.layout import Row
 from varifold.spark.row_state import RowState
 
@@ -126,7 +126,7 @@ def cuts(lines: Sequence[str], n: int, seed: int) -> list[list[str]]:
     return parts
 
 
-def by_place(answers: Sequence[Output]) -> dict[tuple[Any, Any], Output]:
+def by_place(answers: Sequence[Any]) -> dict[tuple[Any, Any], Any]:
     found = {(a.key, a.id): a for a in answers}
     assert len(found) == len(answers)
     return found
@@ -145,6 +145,35 @@ def test_no_value_depends_on_where_batches_are_cut_or_what_is_lost(logged: int, 
             Bucket("q", 1, plan(logged=logged), store.copy(), cache).run(lines_of(part), lambda answer: None)
         Bucket("q", 1, plan(logged=logged), store, cache).run(lines_of(part), answers.append)
     assert by_place(answers) == by_place(plain(lines))
+
+
+def detections(rows: Sequence[str], blank: Any) -> list[Detection]:
+    """One process, one detector per key, a dict; labels are not read."""
+    learners: dict[Any, Any] = {}
+    found = []
+    for row in map(json.loads, rows):
+        if "n" not in row:
+            continue
+        learner, x = learners.setdefault(row["k"], blank.clone()), {**row["n"], **row["s"]}
+        p, steps = learner.p_value_one(x), learner.steps
+        found.append(Detection(row["k"], row["i"], learner.score_one(x), p, p <= blank.rate, steps, "prediction", None))
+        learner.learn_one(x)
+    return found
+
+
+@pytest.mark.parametrize("logged", [1, 1000])
+def test_detectors_do_not_depend_on_where_batches_are_cut_or_what_is_lost(logged: int) -> None:
+    lines, blank = rows_of(3, 60, 5), varifold.AutoDetector(rate=0.1)
+    rng = random.Random(logged)
+    store, cache = Memory(), Cache()
+    found: list[Any] = []
+    for part in cuts(lines, 12, 5):
+        cache = Cache() if rng.random() < 0.4 else cache
+        Bucket("q", 1, plan(blank, logged=logged), store, cache).run(lines_of(part), found.append)
+    problems = [one for one in found if one.kind == "problem"]
+    assert {one.problem for one in problems} == {"the row has no features"}  # the late labels
+    assert by_place([one for one in found if one.kind == "prediction"]) == by_place(detections(lines, blank))
+    assert any(one.anomaly for one in found)
 
 
 def test_learners_that_live_cost_three_calls_per_batch() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import varifold
-from tests.spark.test_bucket import by_place, plain, rows_of
+from tests.spark.test_bucket import by_place, detections, plain, rows_of
 from varifold.checks.material import state
 from varifold.errors import DataError, MissingExtraError, ParameterError, UnknownNameError
 from varifold.spark import learn_groups, learn_parallel, learn_stream, models_of
-from varifold.spark.keyed import Output
+from varifold.spark.keyed import Detection, Output
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = "k string, i long, o long, n map<string,double>, s map<string,string>, y string"
@@ -92,6 +92,28 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
     assert sorted(exported) == [f"device {k}" for k in range(5)]
     for key, learner in exported.items():
         assert state(learner) == state(learned(lines, key, varifold.GaussianNB()))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("api", [None, "applyInPandasWithState"])
+def test_a_stream_without_labels_has_a_detector_per_key(spark: Any, tmp_path: Path, api: str | None) -> None:
+    lines = rows_of(3, 80, late=0.0)
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        part = lines[number * len(lines) // 2 : (number + 1) * len(lines) // 2]
+        (tmp_path / "in" / f"{number}.json").write_text("\n".join(part), encoding="utf-8")
+        os.utime(tmp_path / "in" / f"{number}.json", (1e9 + number, 1e9 + number))
+    df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in")).drop("y")
+    blank = varifold.AutoDetector(rate=0.05)
+    columns = {name: column for name, column in COLUMNS.items() if name != "label"}
+    out = learn_stream(df, model=blank, buckets=2, logged=5, api=api, **columns)
+    query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
+    found = [Detection(*row) for row in spark.read.parquet(str(tmp_path / "out")).select(*Detection._fields).collect()]
+    assert by_place(found) == by_place(detections(lines, blank))
+    exported = dict(models_of(tmp_path / "checkpoint", spark))
+    assert {key: learner.steps for key, learner in exported.items()} == {f"device {k}": 80 for k in range(3)}
+    assert all(isinstance(learner, varifold.AutoDetector) for learner in exported.values())
 
 
 @pytest.mark.spark

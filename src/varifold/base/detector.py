@@ -17,7 +17,7 @@ from varifold.base.blocks import check_block, to_block
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
-from varifold.base.params import Real, validate
+from varifold.base.params import Constraint, Real, validate
 
 __all__ = ["VaryingDetector"]
 
@@ -42,9 +42,12 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
         ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
         If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
+    rate
+        Share of the instances that are alarms, in (0, 1], where no other rate is given: `is_anomaly_one`, the server.
 
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {"rate": Real(0, 1, open_low=True)}
     _task: ClassVar[Task] = "detection"
     _engine: Engine = field(init=False)
 
@@ -52,6 +55,7 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
     fit_intercept: bool = field(default=False, init=False)
     clip: float = field(default=3.0, init=False)
     coverages: Sequence[float] = field(default=(), init=False)
+    rate: float = 0.01
 
     def _make_engine(self) -> Engine:
         return Engine(self._model(), ScoreTarget(), **self._intake())
@@ -83,8 +87,10 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         p: float = self._engine.bounds_one(x)
         return p
 
-    def is_anomaly_one(self, x: Instance, rate: float = 0.01) -> bool:
+    def is_anomaly_one(self, x: Instance, rate: float | None = None) -> bool:
         """Return whether the instance is so unusual that about this share of the instances is. Changes nothing.
+
+        Without a rate it is the parameter `rate`.
 
         Examples
         --------
@@ -96,6 +102,8 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         (True, False)
 
         """
+        if rate is None:
+            rate = self.rate
         validate(f"{type(self).__name__}.is_anomaly_one", {"rate": Real(0, 1)}, {"rate": rate})
         return self.p_value_one(x) <= rate
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from varifold.base import load
 from varifold.base.learner import is_detector
+from varifold.base.nested import make_learner
 from varifold.base.plural import plural
-from varifold.base.registry import detectors
-from varifold.base.spec import parameters, parse_value, split_name
 from varifold.cli import remembered, source
 from varifold.cli.numbers import natural, share
 from varifold.cli.output import number, print_json, table
@@ -42,9 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "--model", metavar="NAME", help="a detector, NAME:key=value sets its parameters (default autodetector)"
     )
     parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
-    parser.add_argument(
-        "--rate", type=share, default=0.01, help="share of usual rows that may be alarms (default 0.01)"
-    )
+    parser.add_argument("--rate", type=share, help="share of usual rows that may be alarms (default 0.01)")
     source.add_reading_options(parser)
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=["table", "json"], default="table", help="form of the summary")
@@ -59,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.out, args.files)
     check_target(args.save, args.files)
     detector = _detector(args)
+    args.rate = detector.rate if args.rate is None else args.rate
     args.target_type = args.target_type or "class"
     from varifold.streams import read
 
@@ -83,11 +81,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def make_detector(model: str | None, rate: float | None) -> Any:
+    """Make the detector that --model and --rate describe."""
+    detector = make_learner(model or "autodetector")
+    if not is_detector(detector):
+        raise ParameterError(f"--model {model}: not a detector; `varifold models` lists them")
+    return detector if rate is None else detector.clone({"rate": rate})
+
+
 def _detector(args: argparse.Namespace) -> Any:
     if args.load is None:
-        name, rest = split_name(args.model or "autodetector")
-        params = {key: parse_value(value) for key, value in parameters(rest, args.model or "").items()}
-        return detectors[name](**params)
+        return make_detector(args.model, args.rate)
     if args.model is not None:
         raise ParameterError("--load continues a saved detector: leave out --model")
     detector = load(args.load)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.coverages import coverage_key
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.plural import plural
 from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
 from varifold.cli import source, uncertainty
 from varifold.cli.asking import POLICIES, asking
-from varifold.cli.numbers import positive
+from varifold.cli.detect import make_detector
+from varifold.cli.numbers import positive, share
 from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
 from varifold.errors import ParameterError
 
@@ -29,11 +30,17 @@ def add_parser(subparsers: Any) -> None:
         help="predict a stream of JSON lines and learn from it",
         description="Read JSON lines from standard input, one object of features each; write one prediction per line. "
         "A line with the target is predicted, then learned. With --id, a line without it waits for a later line that "
-        "has its id and the target.",
-        epilog="example: tail -f sensors.jsonl | varifold follow --target state --state follow.state",
+        "has its id and the target. With --detect, every line is scored by how unusual it is, then learned.",
+        epilog="examples: tail -f sensors.jsonl | varifold follow --target state --state follow.state; "
+        "tail -f sensors.jsonl | varifold follow --detect --rate 0.005",
         allow_abbrev=False,
     )
-    parser.add_argument("--target", required=True, metavar="FIELD", help="field of the label")
+    task = parser.add_mutually_exclusive_group(required=True)
+    task.add_argument("--target", metavar="FIELD", help="field of the label")
+    task.add_argument(
+        "--detect", action="store_true", help="find unusual lines without labels; --model names a detector"
+    )
+    parser.add_argument("--rate", type=share, help="with --detect: share of usual lines that may be alarms")
     parser.add_argument(
         "--id", metavar="FIELD", help="field that identifies an instance, so that its label may arrive later"
     )
@@ -55,7 +62,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
-        help="learner to start with (default auto); an existing state keeps its own",
+        help="learner to start with (default auto, or autodetector); an existing state keeps its own",
     )
     parser.add_argument(
         "--ask",
@@ -83,8 +90,7 @@ def run(args: argparse.Namespace) -> int:
     from varifold.serve.follow import Follower, groups_of_lines, other_method
 
     rules = _rules(args)
-    spec, regressor = _learners(args)
-    learner = _made(args, spec)
+    learner, regressor = _learners(args)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, rules, limits, regressor)
     _check_type(args, follower.state.learner)
@@ -134,8 +140,12 @@ def _rules(args: argparse.Namespace) -> Any:
     )
 
 
-def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | None]:
+def _learners(args: argparse.Namespace) -> tuple[Any, Callable[[], Any] | None]:
     """Return the learner to start with, and a function that makes the regressor for numeric labels."""
+    if args.detect:
+        return _keyed(args, _detector(args)), None
+    if args.rate is not None:
+        raise ParameterError("--rate is the rate of alarms of --detect")
     spec = parse_spec(args.model or "auto", args.target_type, imports=True)
 
     def regressor() -> ModelSpec:
@@ -147,21 +157,35 @@ def _learners(args: argparse.Namespace) -> tuple[ModelSpec, Callable[[], Any] | 
         return _made(args, found)
 
     if is_regressor(spec.cls) or args.target_type == "class":
-        return spec, None
+        return _made(args, spec), None
     if args.target_type == "number":
-        return regressor(), None
-    return spec, changed
+        return _made(args, regressor()), None
+    return _made(args, spec), changed
+
+
+def _detector(args: argparse.Namespace) -> Any:
+    if args.target_type is not None or args.coverage is not None:
+        raise ParameterError("--detect has no target: leave out --target-type and --coverage")
+    return make_detector(args.model, args.rate)
 
 
 def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
+    return _keyed(args, uncertainty.with_coverages(spec, args)())
+
+
+def _keyed(args: argparse.Namespace, learner: Any) -> Any:
     from varifold.ensemble.per_key import by_key
 
-    made = uncertainty.with_coverages(spec, args)()
-    return made if args.key is None else by_key(made, args.key)
+    return learner if args.key is None else by_key(learner, args.key)
 
 
 def _check_type(args: argparse.Namespace, learner: Any) -> None:
     """Raise an error for a type of the target that the learner, which may come from a state, does not have."""
+    if args.detect != is_detector(learner):
+        holds = "a detector" if is_detector(learner) else "no detector"
+        raise ParameterError(
+            f"the state in {args.state} holds {holds}; use {'--detect' if not args.detect else '--target'}"
+        )
     numeric = is_regressor(learner)
     if args.target_type == ("class" if numeric else "number"):
         kind = "regressor, which predicts numbers" if numeric else "classifier, which predicts classes"
@@ -221,9 +245,12 @@ def _say(follower: Any) -> None:
     error = state.monitor.error
     scored = f", error {error.mean:.3g} over {plural(error.scored, 'prediction')}" if error.scored else ""
     rejected = f", {follower.rejected:,} rejected" if follower.rejected else ""
+    waiting = f", {len(state.waiting):,} waiting for a label"
+    if state.detects:
+        scored, waiting = f", {plural(round(error.mean * error.scored), 'alarm')}", ""
     print(
-        f"varifold: {plural(follower.lines, 'line')}, {state.learner.steps:,} learned in all, "
-        f"{len(state.waiting):,} waiting for a label{scored}{rejected}",
+        f"varifold: {plural(follower.lines, 'line')}, {state.learner.steps:,} learned in all"
+        f"{waiting}{scored}{rejected}",
         file=sys.stderr,
     )
     if state.asking is not None:
@@ -233,6 +260,8 @@ def _say(follower: Any) -> None:
             "the lines drawn at random",
             file=sys.stderr,
         )
+    if state.detects:
+        return
     say_if_numbers(getattr(state.learner, "classes", []), state.learned)
     if follower.lines > follower.rejected and not follower.labelled:
         target = follower.rules.target

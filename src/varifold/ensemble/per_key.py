@@ -261,11 +261,17 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         p: float = learner.p_value_one(rest)
         return p
 
-    def is_anomaly_one(self, x: Mapping[Any, Any], rate: float = 0.01) -> bool:
-        """Return whether the instance is an alarm of the key's detector at this rate. Changes nothing."""
+    def is_anomaly_one(self, x: Mapping[Any, Any], rate: float | None = None) -> bool:
+        """Return whether the instance is an alarm of the key's detector, at its rate or this one. Changes nothing."""
         learner, rest = self._for(x)
         alarm: bool = learner.is_anomaly_one(rest, rate)
         return alarm
+
+    @property
+    def rate(self) -> float:
+        """Share of the instances that are alarms, a parameter of each detector."""
+        rate: float = self._blank.rate
+        return rate
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """Return the contribution of each feature to the score of the key's detector."""

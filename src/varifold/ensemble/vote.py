@@ -45,6 +45,8 @@ class Vote(Saved, river_base.Classifier):
 
     """
 
+    _task = "classification"
+
     def __init__(self, learners: Iterable[Any]) -> None:
         self.learners = list(learners)
         if not self.learners:

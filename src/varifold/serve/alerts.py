@@ -1,4 +1,4 @@
-"""Alerts: a regular feature fell silent, a new one appeared, the error is high, labels stopped arriving.
+"""Alerts: a feature fell silent, a new one appeared, an anomaly, the error is high, labels stopped arriving.
 
 Alerts are events (and so metrics), and are sent to a webhook or a command if one is given.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from varifold.base.json_text import write_json
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.serve.core.devices import Transition
 from varifold.serve.core.log import warning
 from varifold.serve.core.models import Models
@@ -31,6 +31,8 @@ _MOST_DELIVERIES = 32
 _MOST_NEW = 1_000
 _NEW_SECONDS = 60.0
 """Seconds between two alerts about new features: in some streams there is a new one in every instance."""
+_ALARM_SECONDS = 60.0
+"""Seconds for which anomalies after the first are collected into one alert."""
 _COLLECT = 8
 """Most seconds for which transitions of devices are collected."""
 _COMPARE_EVERY = 5
@@ -50,9 +52,10 @@ class AlertRules:
     """When to raise an alert, and where to send it."""
 
     error_above: float | None = None
-    """Share of wrong predictions of a classifier; a regressor's error has its target's unit: set it in `error_of`."""
+    """Share of wrong predictions of a classifier; a regressor's error has its target's unit: set it in `error_of`. The
+    error of a detector, its share of alarms, is bounded there as well."""
     error_of: Mapping[str, float] = field(default_factory=dict)
-    """Bounds by model, for classifiers and regressors."""
+    """Bounds by model."""
     label_rate_drop: float = 0.2
     """Alert when labels arrive at less than this share of their usual rate."""
     webhook: str | None = None
@@ -61,7 +64,8 @@ class AlertRules:
 
     def bound(self, model: str, learner: Any) -> float | None:
         """Return the error above which a model raises an alert; None for no bound."""
-        return self.error_of.get(model, None if is_regressor(learner) else self.error_above)
+        shares = not is_regressor(learner) and not is_detector(learner)
+        return self.error_of.get(model, self.error_above if shares else None)
 
 
 class _Known:
@@ -73,6 +77,7 @@ class _Known:
         self.labels = False
         self.new: list[str] = []
         self.new_at = -math.inf
+        self.alarm_at = -math.inf
         self.transitions: list[Transition] = []
         """Transitions of devices that are collected, so that those that belong together make one alert."""
         self.collected = 0
@@ -113,6 +118,7 @@ class Alerts:
                 known = self._known[state.name] = _Known()
             self._check_features(state.name, state.monitor, known)
             self._check_error(state, known)
+            self._check_alarms(state, known)
             if state.asking is None:  # requested labels arrive when people have time
                 self._check_labels(state.name, state.monitor, known)
             if len(state.devices):
@@ -141,15 +147,35 @@ class Alerts:
 
     def _check_error(self, state: ModelState, known: _Known) -> None:
         model, error = state.name, state.monitor.error
+        what = "the share of alarms" if state.detects else "the error"
         bound = self.rules.bound(model, state.learner)
         if bound is None or error.scored < 50:
             return
         if error.recent > bound and not known.error:
             known.error = True
-            self._raise(model, "error-high", f"the error is {error.recent:.3g}, above {bound:g}", value=error.recent)
+            self._raise(model, "error-high", f"{what} is {error.recent:.3g}, above {bound:g}", value=error.recent)
         elif error.recent < 0.9 * bound and known.error:
             known.error = False
-            self._raise(model, "error-normal", f"the error is {error.recent:.3g} again", value=error.recent)
+            self._raise(model, "error-normal", f"{what} is {error.recent:.3g} again", value=error.recent)
+
+    def _check_alarms(self, state: ModelState, known: _Known) -> None:
+        """Report the anomalies since the last alert about some: the first at once, those that follow in one alert."""
+        if not state.alarms or time.monotonic() - known.alarm_at < _ALARM_SECONDS:
+            return
+        alarms = list(state.alarms)
+        state.alarms.clear()
+        known.alarm_at = time.monotonic()
+        worst = max(alarms, key=lambda alarm: alarm["score"])
+        keys = list(dict.fromkeys(alarm["key"] for alarm in alarms if "key" in alarm))
+        where = f" of {worst['key']}" if keys else ""
+        many = "" if len(alarms) == 1 else f"{len(alarms):,} anomalies; most unusual: "
+        because = list(worst["because"])
+        text = f"{many}change {worst['seq']:,}{where}, p-value {worst['p_value']:.2g}, because of {_listed(because)}"
+        more = {"keys": keys[:_MOST_KEYS]} if keys else {}
+        self._raise(
+            state.name, "anomaly", text, features=because, count=len(alarms), value=worst["score"], seq=worst["seq"],
+            **more,
+        )  # fmt: skip
 
     def _check_labels(self, model: str, monitor: Monitor, known: _Known) -> None:
         usual, recent = monitor.usual_label_rate, monitor.label_rate

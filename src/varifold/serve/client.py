@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from river import base as river_base
 
 from varifold.base.coverages import Interval, coverage_key
-from varifold.base.registry import models
+from varifold.base.registry import detectors, models
 from varifold.errors import (
     DataError,
     FeatureValueError,
@@ -57,8 +57,8 @@ def _asked(model: str, most: int) -> str:
     return f"/models/{model}/ask?most={most}"
 
 
-class _RemoteLearner:
-    """Base class of the remote classifier and regressor."""
+class _RemoteModel:
+    """Base class of the remote classifier, regressor and detector: requests to one model."""
 
     _task: ClassVar[str]
 
@@ -95,56 +95,10 @@ class _RemoteLearner:
                 _check_same(self.model, self.info(), body, self._task)
                 unless_made.pop_all()
 
-    # ------------------------------------------------------------------ one instance
-
-    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one instance with its label or target; it is on the server's disk when this returns."""
-        self._post("learn", {"x": _features(x), "y": _finite(y), "w": w, "id": uuid.uuid4().hex})
-
-    def predict_one(self, x: Mapping[Any, Any]) -> Any:
-        """Predict the label or number of an instance; None or 0 before anything was learned."""
-        return self._post("predict", {"x": _features(x)})["label"]
-
-    def _uncertain(self, what: str, x: Mapping[Any, Any], coverage: float) -> list[Any]:
-        """Return the interval or set of one coverage from the server's response."""
-        if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
-            raise ParameterError(f"coverage must be a number above 0 and below 1. Got {coverage!r} instead.")
-        by_coverage: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
-        if (key := coverage_key(coverage)) not in by_coverage:
-            raise ParameterError(
-                f"the model {self.model!r} has no coverage {key}, only {', '.join(by_coverage) or 'none'}; make it "
-                f"with params={{'coverages': [{key}]}}"
-            )
-        return by_coverage[key]
-
     def _contributions(self, x: Mapping[Any, Any], **options: Any) -> dict[str, float]:
         """Return what each feature adds to a prediction, largest first."""
         contributions: dict[str, float] = self._post("explain", {"x": _features(x), **options})["contributions"]
         return contributions
-
-    def keep_one(self, x: Mapping[Any, Any]) -> Kept:
-        """Predict an instance whose label or target arrives later."""
-        return _kept(self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex}))
-
-    def label(self, id: str, y: Any) -> None:
-        """Send the label or target of an instance that was kept."""
-        response = self._request(
-            "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
-        )
-        if response.status_code == 409:
-            raise DataError(_reason(response))
-
-    # ------------------------------------------------------------------ many instances
-
-    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
-        """Learn instances in order, many per request."""
-        self._rows(
-            [{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)]
-        )
-
-    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
-        """Predict each instance, as `predict_one` does."""
-        return [result["label"] for result in self._rows([{"x": _features(x)} for x in X])]
 
     def _rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         results: list[dict[str, Any]] = []
@@ -207,6 +161,56 @@ class _RemoteLearner:
                 if response is not None:
                     return response
             time.sleep(retries.pause())
+
+
+class _RemoteLearner(_RemoteModel):
+    """Base class of the remote classifier and regressor."""
+
+    # ------------------------------------------------------------------ one instance
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one instance with its label or target; it is on the server's disk when this returns."""
+        self._post("learn", {"x": _features(x), "y": _finite(y), "w": w, "id": uuid.uuid4().hex})
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:
+        """Predict the label or number of an instance; None or 0 before anything was learned."""
+        return self._post("predict", {"x": _features(x)})["label"]
+
+    def _uncertain(self, what: str, x: Mapping[Any, Any], coverage: float) -> list[Any]:
+        """Return the interval or set of one coverage from the server's response."""
+        if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
+            raise ParameterError(f"coverage must be a number above 0 and below 1. Got {coverage!r} instead.")
+        by_coverage: dict[str, list[Any]] = self._post("predict", {"x": _features(x)}).get(what, {})
+        if (key := coverage_key(coverage)) not in by_coverage:
+            raise ParameterError(
+                f"the model {self.model!r} has no coverage {key}, only {', '.join(by_coverage) or 'none'}; make it "
+                f"with params={{'coverages': [{key}]}}"
+            )
+        return by_coverage[key]
+
+    def keep_one(self, x: Mapping[Any, Any]) -> Kept:
+        """Predict an instance whose label or target arrives later."""
+        return _kept(self._post("predict", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex}))
+
+    def label(self, id: str, y: Any) -> None:
+        """Send the label or target of an instance that was kept."""
+        response = self._request(
+            "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
+        )
+        if response.status_code == 409:
+            raise DataError(_reason(response))
+
+    # ------------------------------------------------------------------ many instances
+
+    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
+        """Learn instances in order, many per request."""
+        self._rows(
+            [{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)]
+        )
+
+    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """Predict each instance, as `predict_one` does."""
+        return [result["label"] for result in self._rows([{"x": _features(x)} for x in X])]
 
 
 class _Retries:
@@ -438,6 +442,61 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
         return self._contributions(x)
 
 
+class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
+    """An anomaly detector on a server, used like a local one.
+
+    When `learn_one` returns, the instance is on the server's disk. If the connection breaks, it is sent again with the
+    same id, and the server learns it only once. Feature names are strings.
+
+    Parameters
+    ----------
+    url
+        Address of the server, such as ``http://127.0.0.1:8080``.
+    model
+        Name of the model.
+    method, params
+        Method and parameters for creating the model if it does not exist; with None no model is created.
+    key
+        Field of an instance that holds its key, for one detector per key, as in `varifold.PerKeyDetector`.
+    input
+        Rules for reading instances, such as ``{"time": "ts"}``.
+    token
+        Token of the server, if it requires one.
+
+    """
+
+    _task = "detection"
+
+    def learn_one(self, x: Mapping[Any, Any]) -> None:
+        """Learn one instance; it is on the server's disk when this returns."""
+        self.detect_one(x)
+
+    def detect_one(self, x: Mapping[Any, Any]) -> dict[str, Any]:
+        """Score an instance, then learn it; return score, p_value, anomaly and, of an anomaly, because."""
+        return self._post("learn", {"x": _features(x), "id": uuid.uuid4().hex})
+
+    def detect_many(self, X: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+        """Score and learn instances in order, many per request; return what `detect_one` returns for each."""
+        return self._rows([{"x": _features(x), "id": uuid.uuid4().hex} for x in X])
+
+    def score_one(self, x: Mapping[Any, Any]) -> float:
+        """Return how unusual an instance is: the larger, the more. Changes nothing."""
+        return float(self._post("predict", {"x": _features(x)})["score"])
+
+    def p_value_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the smallest rate of alarms at which the instance is one. Changes nothing."""
+        return float(self._post("predict", {"x": _features(x)})["p_value"])
+
+    def is_anomaly_one(self, x: Mapping[Any, Any], rate: float | None = None) -> bool:
+        """Return whether the instance is an alarm, at the model's rate or this one. Changes nothing."""
+        found = self._post("predict", {"x": _features(x)})
+        return bool(found["anomaly"] if rate is None else found["p_value"] <= rate)
+
+    def explain_one(self, x: Mapping[Any, Any]) -> dict[str, float]:
+        """Return what each feature adds to the score, largest first; the parts sum to it."""
+        return self._contributions(x)
+
+
 def _description(
     method: str,
     params: Mapping[str, Any] | None,
@@ -486,8 +545,10 @@ def _reason(response: httpx.Response) -> str:
 
 def _of_task(method: str, task: str) -> str:
     """Return the method for a task: a classifier's name means its regressor; reject a method of the wrong task."""
+    if (method in detectors) != (task == "detection") and (method in detectors or method in models):
+        raise ParameterError(f"the method {method!r} is not for {task}, which this client is for")
     if method not in models:
-        return method  # unknown here: the server may have registered it, and reports an error if not
+        return method  # a detector, or unknown here: the server may have registered it, and reports an error if not
     is_regressor = issubclass(models[method], river_base.Regressor)
     if task == "regression" and not is_regressor and f"{method}regressor" in models:
         return f"{method}regressor"

@@ -95,7 +95,7 @@ class Follower:
             state.id = database.add_model(name, state.incarnation, snapshot.split(state.parts())).id
             return cls(state, database, rules, regressor)
         state, recovery = ModelState.load(database, row, limits)
-        _check_same(folder, state.learner, learner, str(rules.target))
+        _check_same(folder, state.learner, learner, rules.target)
         if rules.ask is not None and rules.ask != state.rules.ask:
             held = "requests no labels" if state.rules.ask is None else f"has the policy {state.rules.ask}"
             raise ParameterError(f"--ask: the state in {folder} {held}; leave --ask out, or give another --state")
@@ -212,12 +212,13 @@ class Follower:
         self.database.close(clean=self._complete)
 
 
-def _check_same(folder: Path, stored: Any, requested: Any, target: str) -> None:
+def _check_same(folder: Path, stored: Any, requested: Any, target: str | None) -> None:
     """Reject a state that was made for another target or key."""
     before = stored.reading.get("target")
     if before is not None and before != target:
+        given = "--detect" if target is None else f"--target {target}"
         raise ParameterError(
-            f"--target {target}: the state in {folder} learned the target {before!r}; use that one, or another --state"
+            f"{given}: the state in {folder} learned the target {before!r}; use that one, or another --state"
         )
     key = getattr(stored, "key", None)
     if key != getattr(requested, "key", None):

@@ -55,6 +55,7 @@ def _facts(model: Model) -> dict[str, Any]:
     monitor = state.monitor
     return {
         "name": state.name,
+        "task": state.learner._task,
         "seq": state.seq,
         "steps": state.learner.steps,
         "instances": monitor.instances,

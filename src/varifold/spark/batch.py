@@ -10,7 +10,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
 from varifold.ensemble.parallel import JOINS, joined
 from varifold.errors import ParameterError
-from varifold.spark.keyed import PREDICTION, Keyed, Output
+from varifold.spark.keyed import PREDICTION, Detection, Keyed, Output
 from varifold.spark.layout import LINE, Columns, Layout, Row, spark_module
 
 _GROUP = "key {key}, model binary, instances long, learned long, right long, accuracy double, problems long"
@@ -83,10 +83,10 @@ class _Group:
             self.judged += 1
             self.right += self._predicted == row.label
 
-    def _count(self, output: Output) -> None:
+    def _count(self, output: Output | Detection) -> None:
         if output.kind == PREDICTION:
             self.instances += 1
-            self._predicted = output.label
+            self._predicted = getattr(output, "label", None)
         else:
             self.problems += 1
 

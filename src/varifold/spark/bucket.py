@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, Protocol
 
 from varifold.ask import AskPolicy
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.detector import VaryingDetector
 from varifold.base.files import MISFITS
 from varifold.errors import ModelFileError, ParameterError
-from varifold.spark.keyed import PROBLEM, Emit, Keyed, Output
+from varifold.spark.keyed import Detection, Emit, Keyed, Output, problem
 from varifold.spark.layout import Row
 
 Key = str | int
@@ -34,7 +35,7 @@ _LONGEST_LOG = 200
 class Plan:
     """Input of every worker: the learner before learning, and the limits."""
 
-    blank: VaryingClassifier
+    blank: VaryingClassifier | VaryingDetector
     wait: int
     """Most instances per key that wait for their label."""
     buckets: int
@@ -131,7 +132,7 @@ class Reader:
         self.plan = plan
         self.state = state
 
-    def learners(self, keys: Iterable[Key]) -> Iterator[tuple[Key, VaryingClassifier]]:
+    def learners(self, keys: Iterable[Key]) -> Iterator[tuple[Key, VaryingClassifier | VaryingDetector]]:
         """Yield the learners of these keys and of those in the log; raise an error for one that cannot be read."""
         live = self.read(self.state.token())
         for key in dict.fromkeys([*keys, *live.changed]):
@@ -154,13 +155,13 @@ class Reader:
         """Pass a row to the learner of its key."""
         key = row.key
         if not isinstance(key, str | int):
-            emit(Output(None, row.id, None, None, 0, PROBLEM, "the row has no key"))
+            emit(problem(self.plan.blank, None, row.id, "the row has no key"))
             return
         keyed = live.keys.get(key)
         if keyed is None:
             keyed = self._keyed(live, key)
         if keyed is None:
-            emit(Output(key, row.id, None, None, 0, PROBLEM, live.broken[key]))
+            emit(problem(self.plan.blank, key, row.id, live.broken[key]))
             return
         keyed.process(row, emit)
         live.changed[key] = None
@@ -254,5 +255,5 @@ def _order(row: Row) -> Any:
     return row.order
 
 
-def _discard(output: Output) -> None:
+def _discard(output: Output | Detection) -> None:
     """Ignore the outputs of rows in the log: they were emitted when the rows arrived."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from varifold.base import from_bytes
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.detector import VaryingDetector
 from varifold.base.nested import unpack_params
-from varifold.base.registry import models
+from varifold.base.registry import detectors, models
 from varifold.errors import DataError
 from varifold.spark.bucket import Key, Plan, Reader, Token
 from varifold.spark.layout import spark_module
@@ -22,7 +23,7 @@ _EXPORTED = "device string, model binary"
 
 def models_of(
     checkpoint: str | os.PathLike[str], spark: Any = None, operator: int = 0
-) -> Iterator[tuple[Key, VaryingClassifier]]:
+) -> Iterator[tuple[Key, VaryingClassifier | VaryingDetector]]:
     """Yield every key with its learner, as of the last micro-batch that a query of `learn_stream` has committed.
 
     Parameters
@@ -95,7 +96,8 @@ def _frame(token: Token, state: RowState) -> Any:
     import pandas
 
     header = json.loads(token.model)
-    blank: Any = models[header["method"]](**unpack_params(header["params"]))
+    registry: Any = detectors if header["method"] in detectors else models
+    blank = registry[header["method"]](**unpack_params(header["params"]))
     reader = Reader(Plan(blank, token.wait, 1, 1, 1), state)
     pairs = [(json.dumps(key), learner.to_bytes()) for key, learner in reader.learners(state.snapshots)]
     return pandas.DataFrame(pairs, columns=["device", "model"])

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from varifold.ask import AskPolicy
 from varifold.base import files, saving
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.detector import VaryingDetector
+from varifold.base.learner import is_detector
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.spark.layout import Row
 
-__all__ = ["PREDICTION", "PROBLEM", "Emit", "Keyed", "Output"]
+__all__ = ["PREDICTION", "PROBLEM", "Detection", "Emit", "Keyed", "Output", "problem"]
 
 PREDICTION, PROBLEM = "prediction", "problem"
 
@@ -32,7 +34,27 @@ class Output(NamedTuple):
     """Of an instance that waits for its label, with a policy: whether the label is worth its price."""
 
 
-Emit = Callable[[Output], None]
+class Detection(NamedTuple):
+    """One row of the stream that `learn_stream` returns for a detector."""
+
+    key: Any
+    id: Any
+    score: float | None
+    p_value: float | None
+    anomaly: bool | None
+    steps: int
+    kind: str
+    problem: str | None
+
+
+Emit = Callable[[Output | Detection], None]
+
+
+def problem(learner: Any, key: Any, identity: Any, text: str, steps: int = 0) -> Output | Detection:
+    """Return the output for a row that changed nothing, in the form of the learner's outputs."""
+    if is_detector(learner):
+        return Detection(key, identity, None, None, None, steps, PROBLEM, text)
+    return Output(key, identity, None, None, steps, PROBLEM, text)
 
 
 class Keyed:
@@ -49,7 +71,9 @@ class Keyed:
 
     """
 
-    def __init__(self, learner: VaryingClassifier, most: int, policy: AskPolicy | None = None) -> None:
+    def __init__(
+        self, learner: VaryingClassifier | VaryingDetector, most: int, policy: AskPolicy | None = None
+    ) -> None:
         self.learner = learner
         self.policy = policy
         self.waiting = LabelQueue(most)
@@ -72,7 +96,7 @@ class Keyed:
             self._problem(row, str(error), emit)
 
     def _problem(self, row: Row, text: str, emit: Emit) -> None:
-        emit(Output(row.key, row.id, None, None, self.learner.steps, PROBLEM, text))
+        emit(problem(self.learner, row.key, row.id, text, self.learner.steps))
 
     def _check_order(self, row: Row, emit: Emit) -> None:
         if row.order is None:
@@ -84,6 +108,9 @@ class Keyed:
             self.last = row.order
 
     def _process_instance(self, row: Row, x: dict[str, Any], emit: Emit) -> None:
+        if isinstance(self.learner, VaryingDetector):
+            self._detect(self.learner, row, x, emit)
+            return
         engine = self.learner._engine
         label, probabilities = engine.predict_with_proba_one(x)
         waits = row.label is None and row.id is not None
@@ -93,6 +120,13 @@ class Keyed:
             engine.learn_one(x, row.label, _weight(row))
         elif waits:
             self._wait(row, emit)
+
+    def _detect(self, detector: VaryingDetector, row: Row, x: dict[str, Any], emit: Emit) -> None:
+        """Score an instance, then learn it."""
+        p, steps = detector.p_value_one(x), detector.steps
+        output = Detection(row.key, row.id, detector.score_one(x), p, p <= detector.rate, steps, PREDICTION, None)
+        detector.learn_one(x)
+        emit(output)
 
     def _wait(self, row: Row, emit: Emit) -> None:
         """Keep an instance until its label arrives."""
@@ -108,6 +142,7 @@ class Keyed:
         if number is None or row.label is None:
             self.unknown += 1
             missing = "no label and no features" if row.label is None else "a label, but no instance of its id waits"
+            missing = "no features" if is_detector(self.learner) else missing
             self._problem(row, f"the row has {missing}", emit)
             return
         instance = Row.parse(self.waiting[number].x.decode())
@@ -130,7 +165,7 @@ class Keyed:
         return saving.encoded(self.learner, {"stream": more})
 
     @classmethod
-    def from_bytes(cls, data: bytes, blank: VaryingClassifier, most: int) -> Keyed:
+    def from_bytes(cls, data: bytes, blank: VaryingClassifier | VaryingDetector, most: int) -> Keyed:
         """Restore what to_bytes() encoded, of a learner of the class of `blank`."""
         header, arrays, source = files.decode_bytes(data)
         restored = cls(saving.restored(type(blank), header, arrays, source), most)

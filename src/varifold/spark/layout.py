@@ -72,7 +72,7 @@ class Layout:
     key: str | None
     numbers: Columns
     words: Columns
-    label: str
+    label: str | None
     id: str | None = None
     order: str | None = None
     weight: str | None = None

@@ -9,11 +9,13 @@ from typing import Any
 
 from varifold.ask import AskPolicy
 from varifold.base.classifier import VaryingClassifier
+from varifold.base.detector import VaryingDetector
+from varifold.base.learner import is_detector
 from varifold.base.nested import make_learner
 from varifold.errors import ParameterError
 from varifold.spark import row_state
 from varifold.spark.bucket import Bucket, Key, Plan, Token
-from varifold.spark.keyed import Output
+from varifold.spark.keyed import Detection, Output
 from varifold.spark.layout import BUCKET, LINE, Columns, Layout, spark_module
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -55,6 +57,10 @@ def learn_stream(
     higher order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes
     problems to a separate folder.
 
+    A detector, such as ``"autodetector"``, scores every row with features, then learns it; the column of `label` is
+    not read. Its output has score, p_value and anomaly, whether that is an alarm at the detector's rate, instead of
+    label and probabilities.
+
     Parameters
     ----------
     df
@@ -86,14 +92,14 @@ def learn_stream(
         the same. It cannot change for a checkpoint.
 
     """
-    layout = Layout(key, numbers, words, label, id, order, weight)
-    layout.check(df)
     plan = _plan(model, ask, wait=wait, buckets=buckets, logged=logged, live=live)
+    layout = Layout(key, numbers, words, None if is_detector(plan.blank) else label, id, order, weight)
+    layout.check(df)
     use_rocksdb(df.sparkSession)
     functions = spark_module("sql.functions")
     number = functions.expr(f"cast(pmod(xxhash64(`{key}`), {buckets}) as int)")
     groups = df.select(number.alias(BUCKET), layout.line(df).alias(LINE)).groupBy(BUCKET)
-    outputs = _output_type(layout, df)
+    outputs = _output_type(layout, df, plan.blank)
     if _chosen_api(groups, api) == TRANSFORM:
         return groups.transformWithStateInPandas(processor(plan), outputs, "append", "none")
     return groups.applyInPandasWithState(in_rows(plan), outputs, row_state.SCHEMA, "append", "NoTimeout")
@@ -116,9 +122,13 @@ def _plan(model: Any, ask: AskPolicy | float | None = None, **limits: int) -> Pl
         if not (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
             raise ParameterError(f"The {name!r} parameter of learn_stream must be an int >= 1. Got {given!r} instead.")
     blank = make_learner(model)
-    if not isinstance(blank, VaryingClassifier):
-        raise ParameterError(f"learn_stream needs a classifier of this library. Got a {type(blank).__name__} instead.")
+    if not isinstance(blank, VaryingClassifier | VaryingDetector):
+        raise ParameterError(
+            f"learn_stream needs a classifier or a detector of this library. Got a {type(blank).__name__} instead."
+        )
     blank.to_bytes()  # raises an error for a learner that cannot be saved
+    if ask is not None and is_detector(blank):
+        raise ParameterError(f"ask requests labels, which a {type(blank).__name__} does not learn: leave it out")
     policy = ask if ask is None or isinstance(ask, AskPolicy) else AskPolicy(ask)
     return Plan(blank, limits["wait"], limits["buckets"], limits["logged"], limits["live"], policy)
 
@@ -132,31 +142,35 @@ def use_rocksdb(spark: Any) -> None:
     spark.conf.set(CHANGELOG, "true")
 
 
-def _output_type(layout: Layout, df: Any) -> Any:
+def _output_type(layout: Layout, df: Any, learner: Any) -> Any:
     types = spark_module("sql.types")
     label = layout.type_of(df, "label")
-    return types.StructType(
-        [
-            types.StructField("key", layout.type_of(df, "key")),
-            types.StructField("id", layout.type_of(df, "id")),
-            types.StructField("label", label),
-            types.StructField("probabilities", types.MapType(label, types.DoubleType())),
-            types.StructField("steps", types.LongType()),
-            types.StructField("kind", types.StringType()),
-            types.StructField("problem", types.StringType()),
-            types.StructField("ask", types.BooleanType()),
-        ]
-    )
+    kinds = {
+        "key": layout.type_of(df, "key"),
+        "id": layout.type_of(df, "id"),
+        "label": label,
+        "probabilities": types.MapType(label, types.DoubleType()),
+        "score": types.DoubleType(),
+        "p_value": types.DoubleType(),
+        "anomaly": types.BooleanType(),
+        "steps": types.LongType(),
+        "kind": types.StringType(),
+        "problem": types.StringType(),
+        "ask": types.BooleanType(),
+    }
+    names = (Detection if is_detector(learner) else Output)._fields
+    return types.StructType([types.StructField(name, kinds[name]) for name in names])
 
 
-def frames(outputs: list[Output]) -> Iterator[Any]:
+def frames(outputs: list[Output | Detection]) -> Iterator[Any]:
     """Convert outputs to frames of bounded length."""
     import pandas
 
+    names = outputs[0]._fields if outputs else ()
     for start in range(0, len(outputs), _OUT):
         columns = zip(*outputs[start : start + _OUT], strict=True)
         yield pandas.DataFrame(
-            {name: pandas.Series(column, dtype=object) for name, column in zip(Output._fields, columns, strict=True)}
+            {name: pandas.Series(column, dtype=object) for name, column in zip(names, columns, strict=True)}
         )
 
 
@@ -172,7 +186,7 @@ def processor(plan: Plan) -> Any:
             self.state = SparkState(handle)
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802
-            outputs: list[Output] = []
+            outputs: list[Output | Detection] = []
             lines = [line for frame in rows for line in frame[LINE].tolist()]
             Bucket(self.name, int(key[0]), plan, self.state).run(lines, outputs.append)
             yield from frames(outputs)
@@ -188,7 +202,7 @@ def in_rows(plan: Plan) -> Any:
     name = uuid.uuid4().hex
 
     def learn(key: Any, rows: Iterator[Any], state: Any) -> Iterator[Any]:
-        outputs: list[Output] = []
+        outputs: list[Output | Detection] = []
         lines = [line for frame in rows for line in frame[LINE].tolist()]
         bucket_state = row_state.RowState.from_row(state.getOption)
         Bucket(name, int(key[0]), plan, bucket_state).run(lines, outputs.append)

@@ -92,25 +92,26 @@ class ModelBudget:
         """Release the budget of a model that is deleted."""
         self._set(0)
 
-    def learn(self, learner: Any, x: Any, y: Any, w: float, size: int) -> None:
+    def learn(self, learner: Any, x: Any, *truth: Any, size: int) -> None:
         """Learn an instance of `size` bytes within the budget; a rejected one leaves the learner unchanged.
 
-        What the names could take counts as used until the learner is measured.
+        `truth` is its label and weight, if there are any. What the names could take counts as used until
+        the learner is measured.
         """
         size += _NAME * len(x)
         try:
-            self._learn(learner, x, y, w, size)
+            self._learn(learner, x, truth, size)
         except _ExceededError as error:
             for free in (self._measure_again, self._spill):
                 if free(learner):
                     try:
-                        self._learn(learner, x, y, w, size)
+                        self._learn(learner, x, truth, size)
                         return
                     except _ExceededError:
                         continue
             raise self._error() from error
 
-    def _learn(self, learner: Any, x: Any, y: Any, w: float, size: int) -> None:
+    def _learn(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> None:
         server = self.server
         left = min(server.most_per_model - self.used, server.most - server.used)
         if left < 0:
@@ -119,7 +120,7 @@ class ModelBudget:
             raise _ExceededError
         allow(left)
         try:
-            learner.learn_one(x, y, w)
+            learner.learn_one(x, *truth)
         except MemoryError as error:
             size = 0
             if was_denied():

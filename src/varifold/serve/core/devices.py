@@ -187,7 +187,13 @@ class Devices:
         device.labels += 1
         if delay is not None:
             device.delay = float(delay) if device.delay is None else device.delay + _FAST * (delay - device.delay)
-        if loss is None:
+        if loss is not None:
+            self.scored(key, loss)
+
+    def scored(self, key: Key, loss: float) -> None:
+        """Add the loss of a prediction for a device, or of a detector, whether it was an alarm."""
+        device = self._devices.get(key)
+        if device is None:
             return
         device.scored += 1
         device.error += max(_FAST, 1.0 / device.scored) * (loss - device.error)

@@ -12,8 +12,9 @@ from varifold import base
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import coverage_key
 from varifold.base.json_text import write_json
+from varifold.base.learner import is_detector
 from varifold.base.nearest import nearest
-from varifold.base.registry import models
+from varifold.base.registry import detectors, models
 from varifold.ensemble import per_key
 from varifold.errors import ModelFileError
 from varifold.serve.core.errors import RejectedError
@@ -31,19 +32,23 @@ __all__ = [
 _MOST_IN_MEMORY = 10_000
 """Most learners by key in memory, as far as the budget of memory allows; loading one takes up to 5 ms."""
 
+_MOST_NAMED = 5
+"""Most features named for an anomaly."""
+
 Instance = Mapping[str, Any]
 """Features by name."""
 
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
     """Make a learner of a registered method; a name chosen by a client never causes an import."""
-    if method not in models:
-        raise RejectedError(f"there is no method {method!r}{nearest(method, models)}")
-    accepted = inspect.signature(models[method]).parameters
+    registry: Mapping[str, type[Any]] = detectors if method in detectors else models
+    if method not in registry:
+        raise RejectedError(f"there is no method {method!r}{nearest(method, [*models, *detectors])}")
+    accepted = inspect.signature(registry[method]).parameters
     for name in params:
         if name not in accepted:
             raise RejectedError(f"{method} has no parameter {name!r}{nearest(name, list(accepted))}")
-    learner = models[method](**params)
+    learner = registry[method](**params)
     if key is None:
         return learner
     keyed = per_key.by_key(learner, key)
@@ -73,9 +78,20 @@ def digest(learner: Any) -> str:
 def predict(learner: Any, x: Instance) -> dict[str, Any]:
     """Predict an instance: the label, or a regressor's number, and probabilities if the learner has them.
 
-    A learner with coverages adds its intervals or sets by coverage; infinite bounds are None.
+    A learner with coverages adds its intervals or sets by coverage; infinite bounds are None. A detector returns score,
+    p-value, whether that is an alarm at its rate, and if so the features that contribute most.
     """
+    if is_detector(learner):
+        return _score(learner, x)
     return {**_label(learner, x), **_uncertainty(learner, x)}
+
+
+def _score(learner: Any, x: Instance) -> dict[str, Any]:
+    p = learner.p_value_one(x)
+    result = {"score": learner.score_one(x), "p_value": p, "anomaly": p <= learner.rate}
+    if result["anomaly"]:
+        result["because"] = dict(list(learner.explain_one(x).items())[:_MOST_NAMED])
+    return result
 
 
 def _uncertainty(learner: Any, x: Instance) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import secrets
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from varifold.ask import AskPolicy, Decision
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.serve.core import learners
@@ -38,6 +38,8 @@ SCORE_EVERY = 8
 
 Partition = tuple[str, int]
 """Topic and number of a partition of Kafka."""
+
+MOST_ALARMS = 1_000
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,8 @@ class ModelState:
         """First offset of each partition that is not learned, and first whose prediction is not sent."""
         self.monitor = Monitor()
         self.devices = Devices()
+        self.alarms: deque[dict[str, Any]] = deque(maxlen=MOST_ALARMS)
+        """Alarms of a detector that no alert has reported yet."""
         self._recovering = False
         self.last: learners.Instance | None = None
         self._unwritten = Unwritten()
@@ -198,7 +202,8 @@ class ModelState:
             raise RejectedError("ask is for classifiers with probabilities: it requests labels where those are close")
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
-        self._labels = None if is_regressor(learner) else set(learner.classes)
+        self.detects = is_detector(learner)
+        self._labels = None if self.detects or is_regressor(learner) else set(learner.classes)
         self.budget.measure(learner)
 
     @property
@@ -211,8 +216,10 @@ class ModelState:
     def apply(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         """Predict, learn or keep a row; return the response. An error leaves the state unchanged.
 
-        `text` is the row as JSON, which recovery replays.
+        `text` is the row as JSON, which recovery replays. A detector scores the row, then learns it.
         """
+        if self.detects:
+            return self._detect(body, text)
         if "x" not in body:
             return self._label(body)
         if "y" in body:
@@ -277,7 +284,7 @@ class ModelState:
             self.last = x
         elif not late and seq % SCORE_EVERY == 0:
             scored = self._learner.predict_one(x)
-        self.budget.learn(self._learner, x, y, body.get("w", 1.0), size)
+        self.budget.learn(self._learner, x, y, body.get("w", 1.0), size=size)
         if self._labels is not None:
             self._labels.add(y)
         self.seq = result["seq"] = seq
@@ -296,6 +303,49 @@ class ModelState:
             self.devices.labelled(_key_in(x, self._field), delay, loss)
             if "label" in result:
                 self.devices.predicted(_key_in(x, self._field), result["label"])
+        return result
+
+    def _detect(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
+        """Score an instance, then learn it; one whose id is known is not learned again."""
+        if "x" not in body or "y" in body or body.get("w", 1.0) != 1.0:
+            raise RejectedError(
+                f"the model {self.name!r} is a detector, which learns without labels and weights: send x alone"
+            )
+        given = body.get("id")
+        if given is None:
+            result = self._score_and_learn(body, len(text))
+        else:
+            key, name = self._key_of(body), str(given)
+            known = self.ids.get(key, name)
+            if known is not None:
+                return {
+                    **learners.predict(self._learner, self.features_of(body)),
+                    "seq": known[0],
+                    "id": given,
+                    "duplicate": True,
+                }
+            result = {**self._score_and_learn(body, len(text)), "id": given}
+            self._remember(key, name, 0)
+        self._unwritten.add(self.seq, text)
+        return result
+
+    def _score_and_learn(self, body: dict[str, Any], size: int) -> dict[str, Any]:
+        """Score and learn the instance of a body of `size` bytes and count it."""
+        x = self.features_of(body)
+        result = learners.predict(self._learner, x)
+        self.budget.learn(self._learner, x, size=size)
+        self.seq = result["seq"] = self.seq + 1
+        self.learned += 1
+        self.last = x
+        self._observe(x)
+        self.monitor.scored(float(result["anomaly"]))
+        more = {}
+        if self._field is not None:
+            more["key"] = key = _key_in(x, self._field)
+            self.devices.predicted(key, _shown(result))
+            self.devices.scored(key, float(result["anomaly"]))
+        if result["anomaly"] and not self._recovering:
+            self.alarms.append({**result, **more})
         return result
 
     def _check_label(self, y: Any) -> None:
@@ -379,7 +429,7 @@ class ModelState:
         self.last = x
         self._observe(x)
         if self._field is not None:
-            self.devices.predicted(_key_in(x, self._field), result["label"])
+            self.devices.predicted(_key_in(x, self._field), _shown(result))
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
@@ -602,7 +652,9 @@ class ModelState:
             self.learner = self.budget.server.make(learners.from_bytes, data)
             return
         body = parse(data)
-        if "y" in body:
+        if self.detects:
+            self._score_and_learn(body, len(data))
+        elif "y" in body:
             self._train(body, len(data))
         else:
             self._observe(self.features_of(body))
@@ -614,6 +666,11 @@ def _key_in(x: learners.Instance, field: Key) -> Key:
     """Return the key of an instance that a learner by key accepted: a str or an int."""
     key = x[field]  # type: ignore[index]
     return key if isinstance(key, str | int) else int(key)
+
+
+def _shown(result: dict[str, Any]) -> Any:
+    """Return the prediction in a result; of a detector, whether it is an anomaly."""
+    return result["label"] if "label" in result else "anomaly" if result["anomaly"] else "usual"
 
 
 def _packed(prediction: Any) -> Any:

@@ -100,12 +100,15 @@ function showNumbers(report) {
   const counts = Object.fromEntries(PRESENCE.map((p) => [p, 0]));
   for (const f of report.features) counts[f.presence] += 1;
   const { recent, usual, scored } = report.error;
+  const detects = report.task === "detection";
   const high = scored > 50 && recent > usual + 3 * Math.sqrt(Math.max(usual * (1 - usual), .01) / 50);
   $("numbers").replaceChildren(
     number("instances", short(report.instances), `${short(report.throughput.instances)} per second`),
-    number("learned", short(report.steps), `${short(report.throughput.labels)} labels per second`),
+    number("learned", short(report.steps), detects ? "without labels" : `${short(report.throughput.labels)} labels per second`),
     errorNumber(report, high),
-    number("waiting for a label", short(report.waiting), report.expired ? `${short(report.expired)} expired` : "none expired"),
+    ...(detects ? [] : [
+      number("waiting for a label", short(report.waiting), report.expired ? `${short(report.expired)} expired` : "none expired"),
+    ]),
     number("features here", short(counts.here + counts.new), counts.silent ? `${counts.silent} silent` : "none silent",
       counts.silent ? "warn" : ""),
   );
@@ -116,6 +119,9 @@ function showNumbers(report) {
 // The error of a model that requests labels is estimated from those drawn at random, and so is its curve.
 function errorNumber(report, high) {
   const { recent, usual, scored } = report.error;
+  if (report.task === "detection") {
+    return number("alarms now", scored ? percent(recent) : "–", scored ? `usually ${percent(usual)}` : "nothing scored yet", high ? "bad" : "");
+  }
   const drawn = report.ask ? report.ask.estimate : null;
   if (drawn && drawn.labels) {
     return number("estimated error", percent(drawn.error),
@@ -332,17 +338,19 @@ $("device-close").onclick = () => chooseDevice(null);
 
 function showCharts(report) {
   const curve = report.error.curve;
+  const detects = report.task === "detection";
+  $("error-title").textContent = detects ? "Share of alarms over time" : "Error over time";
   const most = Math.max(0, ...curve.map((p) => p[1]));
   lines($("error-chart"), [{ points: curve, kind: "curve", fill: true }],
     { percent: most <= 1, least: 0.05, level: report.error.scored ? report.error.usual : null, label: (v) => `instance ${short(v)}` });
   const drawn = report.ask ? ", only those drawn at random" : "";
-  $("error-note").textContent = report.error.scored ? `${short(report.error.scored)} predictions scored${drawn}` : "";
+  $("error-note").textContent = !report.error.scored ? "" : `${short(report.error.scored)} ${detects ? "instances" : "predictions"} scored${drawn}`;
   if (report.throughput.instances !== null) rates.push([Date.now(), report.throughput.instances, report.throughput.labels]);
   if (rates.length > 120) rates.shift();
   const clock = (v) => new Date(v).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   lines($("rate-chart"), [{ points: rates.map((r) => [r[0], r[1]]), kind: "curve", fill: true },
-    { points: rates.map((r) => [r[0], r[2]]), kind: "second" }], { least: 1, label: clock });
-  $("rate-note").textContent = "instances, and labels (dashed), per second";
+    ...(detects ? [] : [{ points: rates.map((r) => [r[0], r[2]]), kind: "second" }])], { least: 1, label: clock });
+  $("rate-note").textContent = detects ? "instances per second" : "instances, and labels (dashed), per second";
   const experts = report.experts;
   $("experts").hidden = !experts || experts.steps.length < 2;
   if (!$("experts").hidden) showExperts(experts);
@@ -383,7 +391,9 @@ async function explain() {
     return;
   }
   const chance = probability(body);
-  const verdict = element("p", String(body.label), { class: "verdict" });
+  const detects = "p_value" in body;
+  const verdict = element("p", detects ? (body.anomaly ? "anomaly" : "usual") : String(body.label), { class: "verdict" });
+  if (detects) verdict.append(element("small", `score ${body.score.toPrecision(3)}, p-value ${body.p_value.toPrecision(2)}`));
   if (chance !== undefined) verdict.append(element("small", `probability ${percent(chance)}`));
   const parts = Object.entries(body.contributions).slice(0, 12);
   const largest = Math.max(...parts.map((p) => Math.abs(p[1])), 1e-12);
@@ -406,7 +416,7 @@ async function explain() {
 
 const WORDS = { "feature-silent": "silent", "feature-new": "new", "feature-gone": "gone", "feature-back": "back",
   "device-silent": "device", "device-back": "device", "device-error": "device", "device-error-normal": "device",
-  "sensor-silent": "sensor", "sensor-back": "sensor", "error-high": "error", "error-normal": "error", "labels-dropped": "labels", "labels-back": "labels" };
+  "sensor-silent": "sensor", "sensor-back": "sensor", "error-high": "error", "anomaly": "anomaly", "error-normal": "error", "labels-dropped": "labels", "labels-back": "labels" };
 
 function showEvents() {
   const mine = events.filter((e) => e.model === chosen.model).slice(-60).reverse();

@@ -47,17 +47,20 @@ async def predict(app: App, request: Request) -> Response:
         return Response(encode(model.state.predict(body)))
     if request.grant.scope < WRITE:
         raise ForbiddenError("this token may read, not write: keep changes the state")
+    if model.state.detects:
+        raise RejectedError(f"the model {model.name!r} is a detector: an instance cannot wait for a label")
     if "y" in body:
         raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
     return Response(encode(await model.submit(body, data)))
 
 
 async def learn(app: App, request: Request) -> Response:
-    """Learn a labelled instance; the response is sent once it is on disk."""
+    """Learn a labelled instance, or with a detector an instance; the response is sent once it is on disk."""
     data = await request.body(app.limits.body)
     model = app.models[request.argument]
     body, data = model.state.rules.parse_instance(data)
-    bodies.check_label(body)
+    if not model.state.detects:
+        bodies.check_label(body)
     await model.turn()
     return Response(encode(await model.submit(body, data)))
 
@@ -160,7 +163,7 @@ async def show(app: App, request: Request) -> Response:
         {
             **summary(model),
             "params": learner._header()["params"],
-            "task": "regression" if is_regressor(learner) else "classification",
+            "task": learner._task,
             "labels": getattr(learner, "classes", []),
             "input": model.state.rules.to_json(),
             "ask": model.state.rules.ask,
@@ -223,8 +226,9 @@ async def explain(app: App, request: Request) -> Response:
     x = state.features_of(body)
     if not hasattr(state.learner, "explain_one"):
         raise RejectedError(f"a learner of the class {type(state.learner).__name__} has no explanations")
-    if is_regressor(state.learner) and wanted is not None:
-        raise RejectedError("the model is a regressor, which has no labels: leave label out")
+    if wanted is not None and (state.detects or is_regressor(state.learner)):
+        kind = "detector" if state.detects else "regressor"
+        raise RejectedError(f"the model is a {kind}, which has no labels: leave label out")
     try:
         parts = state.learner.explain_one(x, *([] if wanted is None else [wanted]))
     except VarifoldError as error:

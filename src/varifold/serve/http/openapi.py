@@ -32,16 +32,22 @@ _INSTANCE = _object(
     key=_KEY,
 )
 _LABELLED = _object(
-    ["x", "y"],
+    ["x"],
     x=_X,
-    y=_Y,
+    y=_Y | {"description": "Label; a detector learns without one, every other model needs it."},
     w=_W,
     id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
     key=_KEY,
     predict={"type": "boolean", "default": False, "description": "Predict the instance before it is learned."},
 )
+_SCORES = {
+    "score": {"type": "number", "description": "Of a detector: the larger, the more unusual."},
+    "p_value": {"type": "number", "description": "Smallest rate of alarms at which the instance is one."},
+    "anomaly": {"type": "boolean", "description": "Whether it is an alarm at the detector's rate."},
+    "because": {"type": "object", "description": "Features that contribute most to the score of an anomaly."},
+}
 _PREDICTION = _object(
-    ["label", "seq"],
+    ["seq"],
     id=_ID,
     label={"type": ["string", "number", "boolean", "null"]},
     probabilities={
@@ -53,8 +59,9 @@ _PREDICTION = _object(
     sets={"type": "object", "description": "Labels of a classifier, by coverage, if the model has coverages."},
     ask={"type": "boolean", "description": "With keep, of a model that requests labels: this one is worth its price."},
     seq=_SEQ,
+    **_SCORES,
 )
-_DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"})
+_DONE = _object(["seq"], seq=_SEQ, duplicate={"type": "boolean"}, **_SCORES)
 _MADE = _object(
     [],
     method={"type": "string", "default": "auto"},
@@ -136,7 +143,15 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
         200,
         {},
     ),
-    ("/models/{model}/learn", "post", "Learn a labelled instance", _LABELLED, _DONE, 200, {}),
+    (
+        "/models/{model}/learn",
+        "post",
+        "Learn a labelled instance; with a detector, score an instance, then learn it",
+        _LABELLED,
+        _DONE,
+        200,
+        {},
+    ),
     (
         "/models/{model}/labels",
         "post",
@@ -156,7 +171,15 @@ _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
         {409: "labelled already, or several models or keys have the id", 410: "expired"},
     ),
     ("/models/{model}/stream", "get", "A web socket: each message is a row of NDJSON", None, "ndjson", 101, {}),
-    ("/models/{model}/batch", "post", "Rows of NDJSON: predict, learn or label", "ndjson", "ndjson", 200, {}),
+    (
+        "/models/{model}/batch",
+        "post",
+        "Rows of NDJSON: predict, learn or label; with a detector, score and learn",
+        "ndjson",
+        "ndjson",
+        200,
+        {},
+    ),
     (
         "/models/{model}/explain",
         "post",
