@@ -78,7 +78,7 @@ def test_a_number_that_the_learner_cannot_predict() -> None:
     process = follow("--target", "price", "--model", "nb3")
     assert process.stdin is not None
     _, errors = process.communicate(b'{"size": 2, "price": 21.5}\n')
-    assert (process.returncode, "nb3 is a classifier; take a regressor" in errors.decode()) == (2, True), errors
+    assert (process.returncode, "nb3 is a classifier; use a regressor" in errors.decode()) == (2, True), errors
 
 
 def test_numbers_are_followed_by_one_regressor_per_key() -> None:
