@@ -21,7 +21,8 @@ class Cell:
     shuffle: bool
     scale: str
     """Steps applied to the whole set before the stream starts, joined by ``+``: codes or filecodes (numbers for
-    string values), zscore or minmax (these look ahead), positive=LABEL (label of F-measures); none for nothing."""
+    string values), zscore or minmax (these look ahead), positive=LABEL (label of F-measures), first=N (the first N
+    rows only); none for nothing."""
     model: str
     overrides: str
     """Parameters to set if the learner has them and `model` does not, so that it does not scale again."""
@@ -79,6 +80,10 @@ class Outcome:
     pinball: float = math.nan
     mean_mae: float = math.nan
     """MAE of the mean of the targets so far."""
+    cpu: float = math.nan
+    """CPU seconds of the process during the run, evaluation included: unlike `seconds` not longer on a busy machine."""
+    memory: float = math.nan
+    """Bytes that the learner has in memory at the end: growth of the process, or what the learner reports."""
     uncertainty: str = ""
     """JSON: scores of intervals or sets of labels, name -> number by coverage; empty without coverages."""
 

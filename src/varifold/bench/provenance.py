@@ -24,16 +24,38 @@ _ABOVE = {"report", "cli", "checks"}
 _BENCH = {"bench/crowd.py", "bench/sources.py", "bench/work.py"}
 """Modules of bench that make streams and outcomes."""
 _INSIDE = {"varifold", "builtins", "abc", "typing"}
+_PEERS = "varifold.bench.peers."
+_OF_PEERS = ("datasets/", "streams/", "evaluate/", "bench/")
+"""Where the sources are that affect the numbers of other libraries' learners: not our own learners."""
 _SOURCES = (".py", ".pyx", ".pxd", ".toml")
 
 
 @cache
 def code_version() -> str:
     """Return the checksum (12 digits) of every source that affects a number: learners, engine, streams, evaluation."""
+    return _digest(_files_below(resources.files("varifold"), ""))
+
+
+def _digest(files: list[tuple[str, bytes]]) -> str:
     digest = hashlib.sha256()
-    for name, content in sorted(_files_below(resources.files("varifold"), "")):
+    for name, content in sorted(files):
         digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:12]
+
+
+@cache
+def _peer_version(model: str) -> str:
+    """Return the version of another library's learner: of streams and evaluation, of its module, and its library."""
+    module = model.partition(":")[0].removeprefix(_PEERS)
+    folder = resources.files("varifold.bench").joinpath("peers")
+    files = [f for f in _files_below(resources.files("varifold"), "") if f[0].startswith(_OF_PEERS)]
+    files += [(name, folder.joinpath(f"{name}.py").read_bytes()) for name in ("columns", module)]
+    package = {"sklearn": "scikit-learn"}.get(module, module)
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        version = ""
+    return f"peers+{_digest([*files, (package, version.encode())])}"
 
 
 def _files_below(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
@@ -54,8 +76,11 @@ def cell_code(model: str) -> str:
 
     Such a learner is imported, so the model must come from the command line or from code, not from a store. A module
     counts with its text, so that a changed file is another version; what the module imports does not count, apart from
-    the classes that the learner inherits from. A model that cannot be made has a separate version.
+    the classes that the learner inherits from. A model that cannot be made has a separate version. That of a peer does
+    not contain our learners.
     """
+    if model.startswith(_PEERS):
+        return _peer_version(model)
     try:
         classes = _classes(parse_model(model, imports=True))
     except (UnknownNameError, ParameterError, ImportError, SyntaxError):
@@ -78,7 +103,7 @@ def current_for(imported: Collection[str] = ()) -> Callable[[str, str], bool]:
     """
 
     def is_current(model: str, version: str) -> bool:
-        if model in imported:
+        if model in imported or model.startswith(_PEERS):
             return version == cell_code(model)
         return version.partition("+")[0] == code_version()
 
@@ -101,7 +126,7 @@ def _text(module: str) -> bytes:
 def environment() -> dict[str, Any]:
     """Return versions and machine, which are stored with every number."""
     found: dict[str, Any] = {"code": code_version(), "git": _git(), "python": platform.python_version()}
-    for package in ("varifold", "numpy", "scipy", "river", "joblib"):
+    for package in ("varifold", "numpy", "scipy", "river", "joblib", "lightgbm", "capymoa", "scikit-learn"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -18,7 +18,19 @@ from varifold.bench.cell import Cell
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Prepared, prepare, zscore
 
-__all__ = ["CellStream", "FileData", "coded", "file_name", "files_of", "length", "minmax", "short_name", "stream_of"]
+__all__ = [
+    "CellStream",
+    "FileData",
+    "Schema",
+    "coded",
+    "file_name",
+    "files_of",
+    "length",
+    "minmax",
+    "schema_of",
+    "short_name",
+    "stream_of",
+]
 
 SCALES = ("none", "codes", "filecodes", "zscore", "minmax")
 
@@ -132,6 +144,34 @@ def _read(files: Files) -> FileData:
     return FileData(name, concatenate(blocks))
 
 
+@dataclass(frozen=True)
+class Schema:
+    """Columns of a data set, for learners that need them in advance."""
+
+    numbers: tuple[str, ...]
+    levels: dict[str, tuple[str, ...]]
+    """Values of each string column."""
+    labels: tuple[Any, ...]
+    """Empty if numbers are to be predicted."""
+
+
+@lru_cache(maxsize=1)
+def schema_of(name: str) -> Schema:
+    """Return the columns, categories and labels of a data set."""
+    block = _loaded(name)[0].block
+    vocabulary = block.vocabulary
+    numbers: list[str] = []
+    levels: dict[str, list[str]] = {}
+    for i in np.unique(block.indices).tolist():
+        if vocabulary.is_indicator(i):
+            column, level = vocabulary.level_of(i)
+            levels.setdefault(column, []).append(level)
+        else:
+            numbers.append(vocabulary.name_of(i))
+    labels = () if block.targets is not None else tuple(block.labels.values)
+    return Schema(tuple(numbers), {column: tuple(each) for column, each in levels.items()}, labels)
+
+
 @lru_cache(maxsize=2)
 def _treated(name: str, steps: str) -> tuple[Any, str]:
     """Apply the steps of `Cell.scale` to a data set."""
@@ -139,6 +179,9 @@ def _treated(name: str, steps: str) -> tuple[Any, str]:
     block = found.block
     for step in steps.split("+"):
         if step.startswith("positive="):
+            continue
+        if step.startswith("first="):
+            block = block[: int(step.partition("=")[2])]
             continue
         if step not in SCALES:
             raise ParameterError(f"scale must be one of {', '.join(SCALES)}. Got {step!r} instead.")

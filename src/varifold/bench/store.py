@@ -16,7 +16,7 @@ from varifold.errors import DataError
 
 __all__ = ["ResultStore"]
 
-_VERSION = 1
+_VERSION = 2
 _KEY = [f.name for f in fields(Cell)]
 _VALUES = [f.name for f in fields(Outcome)]
 _TYPES = {"float": "REAL", "int": "INTEGER", "int | None": "INTEGER", "bytes": "BLOB", "str": "TEXT", "bool": "INTEGER"}

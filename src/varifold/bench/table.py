@@ -60,6 +60,12 @@ class Data:
     """Label of the printed F-measures, if it is not the data set's."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario by setting, in place of the setting's; variants have their own."""
+    first: int | None = None
+    """Only the first rows, to limit the time of a full run."""
+    naive: str = ""
+    """Replaces {naive} in specifications: the naive predictor of this data set, or its column."""
+    title: str = ""
+    """One line about the task."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,8 @@ class Table:
     stand_in: str = ""
     """Why the data are not the paper's: printed numbers are then shown, but not compared."""
     own: bool = False
+    leaderboard: bool = False
+    """Whether its numbers are shown as a list of learners, the best first: a table of no paper."""
     apart: bool = False
     """Whether its printed cells are excluded from the counts over all papers."""
     also_as: dict[str, str] = field(default_factory=dict)
@@ -286,23 +294,27 @@ class Table:
     def _treatment(self, method: Method, data: Data, column: str) -> tuple[str, str]:
         """Return the scaling of the whole set, and the overrides that prevent the learner from scaling again."""
         positive = [f"positive={data.positive}"] if data.positive else []
+        first = [f"first={data.first}"] if data.first is not None else []
         if column == "default":
-            return "+".join(positive) or "none", ""
+            return "+".join([*first, *positive]) or "none", ""
         scale = next((s for s in (method.scale, data.scale) if s is not None), self.scale)
         codes = self.codes if data.codes is None else data.codes
         intercept = self.intercept if method.intercept is None else method.intercept
-        steps = [s for s in (codes, scale, *positive) if s and s != "none"]
+        steps = [s for s in (*first, codes, scale, *positive) if s and s != "none"]
         # without intercept there is no majority bias to turn off
         pure = f"scale=none,fit_intercept={intercept}" + (",majority_bias=False" if intercept else "")
         return "+".join(steps) or "none", pure
 
 
 def _filled(text: str, data: Data) -> str:
-    """Replace {n}, {switch} and {rest} by the length of the stream, of its first and of its second half."""
+    """Replace {n}, {switch} and {rest} by the length of the stream, of its first and of its second half.
+
+    {data} is the name of the data set, {naive} its naive predictor.
+    """
     if "{" not in text:
         return text
     n = data.rows if data.rows is not None else length(data.load)
-    return text.format(n=n, switch=n // 2, rest=n - n // 2)
+    return text.format(n=n, switch=n // 2, rest=n - n // 2, data=data.load, naive=data.naive)
 
 
 def _with(text: str, parameters: str) -> str:

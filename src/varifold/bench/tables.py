@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from itertools import product
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -17,7 +18,7 @@ from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, 
 from varifold.errors import DataError, UnknownNameError
 from varifold.evaluate import METRICS, REGRESSION_METRICS
 
-__all__ = ["GROUP", "find_table", "table_names", "tables"]
+__all__ = ["GROUP", "find_table", "find_tables", "leaderboards", "table_names", "tables"]
 
 
 def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
@@ -96,20 +97,37 @@ def tables() -> dict[str, Table]:
         (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")),
         key=lambda name: (_ORDER.index(name.partition("-")[0]), name),
     )
-    return {
-        name: table_from(name, tomllib.loads(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")))
-        for name in found
-    }
+    return {name: _of_package(name, folder.joinpath(f"{name}.toml")) for name in found}
+
+
+@cache
+def leaderboards() -> dict[str, Table]:
+    """Return the tables of the package that are of no paper: learners of any library on the same streams."""
+    folder = resources.files("varifold.bench").joinpath("specs", "leaderboards")
+    found = sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    return {name: _of_package(name, folder.joinpath(f"{name}.toml")) for name in found}
+
+
+def _of_package(name: str, file: Traversable) -> Table:
+    return table_from(name, tomllib.loads(file.read_text(encoding="utf-8")))
 
 
 def table_names() -> list[str]:
     """Return the names of the tables of the package."""
-    return list(tables())
+    return [*tables(), *leaderboards()]
+
+
+def find_tables(name: str) -> list[Table]:
+    """Find the tables of a name: ``natural`` and ``olvf`` are all whose names begin so, ``all`` those of the papers."""
+    if name == "all":
+        return list(tables().values())
+    together = [table for each, table in (tables() | leaderboards()).items() if each.startswith(f"{name}-")]
+    return together or [find_table(name)]
 
 
 def find_table(name: str) -> Table:
-    """Find a table by name: of a paper, of an installed package, or a TOML file."""
-    found = tables()
+    """Find a table by name: of the package, of an installed package, or a TOML file."""
+    found = tables() | leaderboards()
     if name in found:
         return found[name]
     if name in entry_points_of(GROUP):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import math
+import os
 from collections.abc import Sequence
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -40,8 +44,11 @@ def measure(cell: Cell) -> Outcome:
     started = perf_counter()
     spec = spec_of(cell)
     stream = stream_of(cell)
+    before = resident()
     learner = spec()
+    used = process_time()
     result = prequential(learner, stream.prepared, positive=_positive(stream), curve_points=CURVE_POINTS)
+    used = process_time() - used
     known, weighted = _size(learner)
     numeric = isinstance(result, RegressionResult)
     curve = result.curve
@@ -53,6 +60,8 @@ def measure(cell: Cell) -> Outcome:
         weighted=weighted,
         curve=_packed(curve.mae if numeric else curve.cer),
         loss_curve=_packed(curve.rmse if numeric else curve.log_loss),
+        cpu=used,
+        memory=_memory(learner, before),
         uncertainty=_by_coverage(result.intervals if numeric else result.sets),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
@@ -102,6 +111,24 @@ def _size(learner: Any) -> tuple[int | None, int | None]:
         return None, None
     weights = np.array([f.weight for f in features.values()], dtype=np.float64)
     return len(weights), int(np.count_nonzero(weights))
+
+
+def resident() -> float:
+    """Return the resident size of this process in bytes, free memory given back first; NaN where it is unknown."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, AttributeError, TypeError):  # not Linux, or another C library
+        return math.nan
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _memory(learner: Any, before: float) -> float:
+    """Return the bytes of a learner: what it reports if it lives elsewhere (CapyMOA), else the growth of the process."""
+    if hasattr(learner, "memory_elsewhere"):
+        return float(learner.memory_elsewhere())
+    return max(0.0, resident() - before)
 
 
 def attempt(cell: Cell) -> tuple[Cell, Outcome | Failure]:

@@ -22,7 +22,7 @@ from varifold.bench.sources import short_name
 from varifold.bench.store import ResultStore
 from varifold.bench.study import check_models, define, study_table
 from varifold.bench.table import Table
-from varifold.bench.tables import GROUP, find_table, tables
+from varifold.bench.tables import GROUP, find_table, find_tables, leaderboards, table_names, tables
 from varifold.cli import source
 from varifold.cli.numbers import positive
 from varifold.cli.output import shorten
@@ -57,7 +57,12 @@ def add_parser(subparsers: Any) -> None:
     _add_figures(commands)
     for each in (listed, ran, reported, claims):
         each.add_argument("--store", default=STORE, metavar="FILE", help=f"file of the outcomes (default {STORE})")
-    ran.add_argument("tables", nargs="*", metavar="TABLE", help="names from `varifold bench list`, or all")
+    ran.add_argument(
+        "tables",
+        nargs="*",
+        metavar="TABLE",
+        help="names from `varifold bench list`, or their beginning: natural, olvf; all for those of the papers",
+    )
     reported.add_argument(
         "tables", nargs="*", metavar="TABLE", help="only these tables (default: all, and your own studies)"
     )
@@ -146,7 +151,7 @@ def _list(args: argparse.Namespace) -> int:
             held = set(store.outcomes(current_for()))
     rows = []
     brought = {name: find_table(name) for name in entry_points_of(GROUP)}
-    for name, table in (tables() | brought).items():
+    for name, table in (tables() | leaderboards() | brought).items():
         cells = plan([find_table(table.parameters) if table.parameters else table])
         rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in held for c in cells):,}"])
     print(text_table(["table", "", "cells", "done"], rows, left=2))
@@ -216,7 +221,7 @@ def _report(args: argparse.Namespace) -> int:
     with ResultStore(args.store, write=False) as store:
         studies = {name: study_table(name, raw) for name, raw in store.studies().items()}
         if args.tables:
-            wanted = [studies[name] if name in studies else find_table(name) for name in args.tables]
+            wanted = [t for name in args.tables for t in ([studies[name]] if name in studies else find_tables(name))]
         else:
             wanted = [*tables().values(), *studies.values()]
         wanted = _with_models(_narrowed(wanted, args.only), args.models)
@@ -254,11 +259,10 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
             raise ParameterError(f"--{option} is for your own data (--data); a table has its own")
     if reading := source.reading_options(args):
         raise ParameterError(f"--{next(iter(reading)).replace('_', '-')} is for files (--data); a table has its own")
-    if args.tables == ["all"]:
-        return _with_models(_narrowed(list(tables().values()), args.only), args.models)
-    named = [find_table(name) for name in args.tables]
-    needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in args.tables]
-    order = list(tables())
+    named = list({t.name: t for name in args.tables for t in find_tables(name)}.values())
+    names = {t.name for t in named}
+    needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in names]
+    order = table_names()
     wanted = _narrowed(
         sorted([*needed, *named], key=lambda t: order.index(t.name) if t.name in order else len(order)), args.only
     )

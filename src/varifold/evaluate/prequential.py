@@ -54,7 +54,8 @@ def prequential(
     learner
         One of ours (run in compiled code, batch by batch) or any river classifier or regressor (run instance by
         instance); it is changed. A river classifier of two classes only receives False and True for the first and the
-        second label seen.
+        second label seen. String values of a block reach it as indicators ``column=level``; a learner that has an
+        attribute ``takes_strings`` set to True receives the strings.
     stream
         A Block, an object that has one (a data set), a `Stream`, or an iterable of (x, y), where a y of None, NaN or
         pandas' NA is a missing label. For a regressor labels must be numbers.

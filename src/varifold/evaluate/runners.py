@@ -204,7 +204,8 @@ def _follow(
 ) -> float:
     """Predict and learn instance by instance, as scheduled; return the seconds it took."""
     block = schedule.batch.block
-    rows = list(block.rows(True)) if schedule.batch.rows is None else schedule.batch.rows
+    indicators = not getattr(learner, "takes_strings", False)
+    rows = list(block.rows(indicators)) if schedule.batch.rows is None else schedule.batch.rows
     learn = _learn_call(learner, block.weights)
     events = _events_of(schedule)
     started = perf_counter()

@@ -1,0 +1,157 @@
+"""Learners of CapyMOA (MOA in Java): the schema of the stream in advance, categories as nominal attributes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from river import base
+
+from varifold.bench.peers.columns import Arrays, Floats, Frequencies, Means, needs
+from varifold.errors import ParameterError
+
+__all__ = ["Classifier", "Regressor"]
+
+CLASSIFIERS = {
+    "arf": ("AdaptiveRandomForestClassifier", {"ensemble_size": 10, "random_seed": 1}),
+    "srp": ("StreamingRandomPatches", {"ensemble_size": 10, "random_seed": 1}),
+    "sgbt": ("StreamingGradientBoostedTrees", {"random_seed": 1}),
+    "samknn": ("SAMkNN", {"random_seed": 1}),
+}
+"""Learners by name, with parameters other than the defaults: 100 trees, the default of forests, take too long here."""
+REGRESSORS = {
+    "arf": ("AdaptiveRandomForestRegressor", {"ensemble_size": 10, "random_seed": 1}),
+    "soknl": ("SOKNL", {"ensemble_size": 10, "random_seed": 1}),
+    "sgbr": ("StreamingGradientBoostedRegression", {"random_seed": 1}),
+}
+
+
+class _Moa:
+    """The schema, and the rows as MOA needs them.
+
+    Parameters
+    ----------
+    name
+        Which learner.
+    data
+        Name of the data set, for its columns, categories and labels.
+    means
+        Fill absent values with means so far; otherwise they are NaN, MOA's missing value.
+
+    """
+
+    name: str
+    data: str
+    means: bool
+
+    def _start(self, name: str, data: str, means: bool, known: Mapping[str, Any]) -> None:
+        if name not in known:
+            raise ParameterError(f"name must be one of {', '.join(known)}. Got {name!r} instead.")
+        needs("capymoa", self)
+        if shutil.which("java") is None:
+            raise ParameterError("CapyMOA needs Java 17, and there is no command `java`")
+        self.name, self.data, self.means = name, data, means
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """Columns of the stream; read on first use."""
+        return Arrays(self.data)
+
+    @cached_property
+    def filler(self) -> Means:
+        """Means so far."""
+        return Means(self.arrays)
+
+    @cached_property
+    def schema(self) -> Any:
+        """Schema of CapyMOA."""
+        from capymoa.stream import Schema
+
+        levels = {name: [str(i) for i in range(len(each))] for name, each in self.arrays.schema.levels.items()}
+        labels = self.arrays.schema.labels
+        target = {"(target)": [str(i) for i in range(len(labels))]} if labels else {}
+        return Schema.from_custom([*self.arrays.names, "(target)"], "(target)", {**levels, **target}, self.data)
+
+    def _row(self, x: Mapping[Any, Any], learned: bool) -> Floats:
+        row = self.arrays.row(x)
+        if not self.means:
+            return row
+        if learned:
+            self.filler.learn(row)
+        return self.filler.filled(row)
+
+    def memory_elsewhere(self) -> int:
+        """Return the bytes in use on the heap of Java."""
+        import jpype
+
+        runtime = jpype.java.lang.Runtime.getRuntime()
+        jpype.java.lang.System.gc()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
+
+class Classifier(_Moa, base.Classifier):
+    """A classifier of CapyMOA; where it returns no votes, the shares of the labels so far."""
+
+    _multiclass = True
+    takes_strings = True
+
+    def __init__(self, name: str, data: str, means: bool = False) -> None:
+        self._start(name, data, means, CLASSIFIERS)
+        self.frequencies = Frequencies()
+
+    @cached_property
+    def model(self) -> Any:
+        """The learner; made on first use, since it needs the schema."""
+        from capymoa import classifier
+
+        name, parameters = CLASSIFIERS[self.name]
+        return getattr(classifier, name)(schema=self.schema, **parameters)
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn one instance."""
+        from capymoa.core import LabeledInstance
+
+        self.frequencies.learn(y)
+        code = self.arrays.schema.labels.index(y)
+        self.model.train(LabeledInstance.from_array(self.schema, self._row(x, True), code))
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Return the probabilities by label."""
+        from capymoa.core import Instance
+
+        found = self.model.predict_proba(Instance.from_array(self.schema, self._row(x, False)))
+        if found is None:
+            return self.frequencies.shares()
+        return dict(zip(self.arrays.schema.labels, found.tolist(), strict=False))
+
+
+class Regressor(_Moa, base.Regressor):
+    """A regressor of CapyMOA."""
+
+    takes_strings = True
+
+    def __init__(self, name: str, data: str, means: bool = False) -> None:
+        self._start(name, data, means, REGRESSORS)
+
+    @cached_property
+    def model(self) -> Any:
+        """The learner; made on first use, since it needs the schema."""
+        from capymoa import regressor
+
+        name, parameters = REGRESSORS[self.name]
+        return getattr(regressor, name)(schema=self.schema, **parameters)
+
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Learn one instance."""
+        from capymoa.core import RegressionInstance
+
+        self.model.train(RegressionInstance.from_array(self.schema, self._row(x, True), y))
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Predict the target; 0 where there is no prediction."""
+        from capymoa.core import RegressionInstance
+
+        found = self.model.predict(RegressionInstance.from_array(self.schema, self._row(x, False), 0.0))
+        return 0.0 if found is None else float(found)
