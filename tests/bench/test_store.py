@@ -92,9 +92,9 @@ def test_a_store_of_another_format_is_rejected(tmp_path):
     path = tmp_path / "s.sqlite"
     with ResultStore(path) as store:
         store.put(CELL, outcome(), FACTS)
-        store._db.execute("PRAGMA user_version = 2")
+        store._db.execute("PRAGMA user_version = 99")
     content = path.read_bytes()
-    with pytest.raises(DataError, match="format 2, here 1"):
+    with pytest.raises(DataError, match="format 99, here 2"):
         ResultStore(path)
     assert path.read_bytes() == content
 

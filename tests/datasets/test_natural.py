@@ -11,7 +11,7 @@ import varifold
 from varifold import datasets, evaluate, streams
 from varifold.cli import main
 from varifold.datasets.natural import natural
-from varifold.report.presence import _marks
+from varifold.report.presence import time_marks
 
 NATURAL = [name for name in datasets.names() if datasets.find(name).group == "natural"]
 
@@ -124,4 +124,4 @@ def test_the_list_has_a_group(capsys):
     ],
 )
 def test_marks_of_the_time_axis(times, names):
-    assert [name for _, name in _marks(times)] == names
+    assert [name for _, name in time_marks(times)] == names

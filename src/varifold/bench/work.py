@@ -125,7 +125,7 @@ def resident() -> float:
 
 
 def _memory(learner: Any, before: float) -> float:
-    """Return the bytes of a learner: what it reports if it lives elsewhere (CapyMOA), else the growth of the process."""
+    """Return the bytes of a learner: what it reports if it lives elsewhere (Java), else the growth of the process."""
     if hasattr(learner, "memory_elsewhere"):
         return float(learner.memory_elsewhere())
     return max(0.0, resident() - before)

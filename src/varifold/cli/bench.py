@@ -11,9 +11,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from varifold.base.learner import is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of
 from varifold.base.plural import plural
+from varifold.base.registry import models as models_by_name
+from varifold.base.spec import parse_model, regressor_for
 from varifold.bench.compare import Filled, fill
 from varifold.bench.provenance import code_version, current_for
 from varifold.bench.runner import Progress, RunSummary, plan
@@ -68,6 +71,9 @@ def add_parser(subparsers: Any) -> None:
     )
     for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
+        each.add_argument(
+            "--method", action="append", metavar="NAME", help="only this learner of the tables; may be repeated"
+        )
         each.add_argument(
             "--repeats",
             type=positive,
@@ -224,7 +230,7 @@ def _report(args: argparse.Namespace) -> int:
             wanted = [t for name in args.tables for t in ([studies[name]] if name in studies else find_tables(name))]
         else:
             wanted = [*tables().values(), *studies.values()]
-        wanted = _with_models(_narrowed(wanted, args.only), args.models)
+        wanted = _with_models(_narrowed(wanted, args.only, args.method), args.models)
         if not (args.html or args.markdown or args.latex):
             args.html = "varifold-bench.html"
         _write(store, wanted, args)
@@ -263,9 +269,8 @@ def _wanted(args: argparse.Namespace) -> list[Table]:
     names = {t.name for t in named}
     needed = [find_table(t.parameters) for t in named if t.parameters and t.parameters not in names]
     order = table_names()
-    wanted = _narrowed(
-        sorted([*needed, *named], key=lambda t: order.index(t.name) if t.name in order else len(order)), args.only
-    )
+    ordered = sorted([*needed, *named], key=lambda t: order.index(t.name) if t.name in order else len(order))
+    wanted = _narrowed(ordered, args.only, args.method)
     return _with_models(wanted, args.models)
 
 
@@ -286,17 +291,40 @@ def study_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _with_models(wanted: list[Table], models: str | None) -> list[Table]:
-    """Add learners to the papers' tables."""
+    """Add learners to the tables; to a leaderboard those of its task, regressors by the name of the method."""
     if not models:
         return wanted
     added = check_models(models)
+    fitting = {table.name: _of_task(table, added) for table in wanted}
+    for text in added:
+        if not any(text in each for each in fitting.values()):
+            raise ParameterError(f"{text} fits none of these tables: labels need a classifier, numbers a regressor")
     return [
-        table if table.own else replace(table, also=tuple(dict.fromkeys([*table.also, *added]))) for table in wanted
+        table if table.own else replace(table, also=tuple(dict.fromkeys([*table.also, *fitting[table.name].values()])))
+        for table in wanted
     ]
 
 
-def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
-    """Restrict the tables to these data sets."""
+def _of_task(table: Table, added: list[str]) -> dict[str, str]:
+    """Return the learners that can run on a table; on a leaderboard of numbers the regressor of a method's name."""
+    if not table.leaderboard:
+        return {text: text for text in added}
+    specs = {text: parse_model(text, imports=True) for text in added}
+    if table.metrics[0] != "mae":
+        return {text: text for text, spec in specs.items() if not is_regressor(spec.cls)}
+    fitting = {t: s for t, s in specs.items() if is_regressor(s.cls) or f"{s.name}regressor" in models_by_name}
+    return {text: regressor_for(spec).text for text, spec in fitting.items()}
+
+
+def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None = None) -> list[Table]:
+    """Restrict the tables to these data sets and learners."""
+    if methods:
+        everyone = {m.name for table in wanted for m in table.methods}
+        for name in methods:
+            if name not in everyone:
+                raise UnknownNameError(f"no learner {name!r} in these tables{nearest(name, sorted(everyone))}")
+        kept = [replace(t, methods=tuple(m for m in t.methods if m.name in methods), also=()) for t in wanted]
+        wanted = [table for table in kept if table.methods]
     if not only:
         return wanted
     names = [name.strip().lower() for name in only.split(",")]
@@ -304,7 +332,8 @@ def _narrowed(wanted: list[Table], only: str | None) -> list[Table]:
     for name in names:
         if name not in known:
             raise UnknownNameError(f"no data set {name!r} in these tables{nearest(name, sorted(known))}")
-    return [replace(table, data=tuple(d for d in table.data if d.name.lower() in names)) for table in wanted]
+    chosen = [replace(table, data=tuple(d for d in table.data if d.name.lower() in names)) for table in wanted]
+    return [table for table in chosen if table.data] if any(table.leaderboard for table in chosen) else chosen
 
 
 def _check_folders(args: argparse.Namespace) -> None:

@@ -25,6 +25,7 @@ METRIC = {
     "auroc": "AUROC",
     "auprc": "AUPRC",
     "log_loss": "log loss",
+    "brier": "Brier score",
     "mae": "MAE",
     "rmse": "RMSE",
     "r2": "R²",

@@ -19,6 +19,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
+from varifold.report.leaderboard import cost_grid, joint_ranking, leaderboard_grid
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.statements import statement_counts, statement_grids
@@ -139,6 +140,13 @@ def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
             parts += [*pipe_table(study_grid(one, setting), "learner"), ""]
             parts += [*(f"- {line}" for line in study_sentences(one, setting)), ""]
             parts += _wins(one, setting, "", table.metrics[0])
+    elif table.leaderboard:
+        for metric in table.metrics:
+            parts += [*pipe_table(leaderboard_grid(one, metric), "learner"), ""]
+        parts += [*pipe_table(cost_grid(one), "learner"), ""]
+        found = joint_ranking([one])
+        if found is not None:
+            parts += [f"- {sentence(found)}", ""]
     elif table.relative_to:
         for setting in table.settings:
             parts += [*pipe_table(time_grid(one, setting), "data set"), ""]

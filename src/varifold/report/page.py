@@ -22,6 +22,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
+from varifold.report.leaderboard import cost_grid, joint_ranking, leaderboard_grid
 from varifold.report.markdown import COUNTS, GAPS, heading
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
@@ -122,6 +123,16 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
             parts.append(html_table(parameter_grid(by_name[table.parameters]), "data set"))
     elif table.own:
         parts += [_study(one, setting) for setting in table.settings]
+    elif table.leaderboard:
+        parts += [html_table(leaderboard_grid(one, metric), "learner") for metric in table.metrics]
+        parts.append(html_table(cost_grid(one), "learner"))
+        found = joint_ranking([one])
+        if found is not None and len(found.names) > 2:
+            parts.append(
+                f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by '
+                f"{METRIC[table.metrics[0]]}. {escape(sentence(found))} Bars join what does not differ.</figcaption>"
+                "</figure>"
+            )
     elif table.relative_to:
         parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
     else:

@@ -36,7 +36,7 @@ def plot_presence(
         _labels(axes[2], found, edges)
     set_title(axes[0], title, 15)
     bottom = axes[-1]
-    marks = _marks(times or ())
+    marks = time_marks(times or ())
     if marks:
         bottom.set_xticks([at for at, _ in marks], [name for _, name in marks])
         bottom.grid(axis="x", color="#E4E4E4", linewidth=0.8)
@@ -47,7 +47,7 @@ def plot_presence(
     write(figure, path)
 
 
-def _marks(times: Sequence[str]) -> list[tuple[int, str]]:
+def time_marks(times: Sequence[str]) -> list[tuple[int, str]]:
     """Return the first row and the name of years, or months if there are few years, at most about a dozen."""
     for digits in (4, 7):
         names = [str(time)[:digits] for time in times]

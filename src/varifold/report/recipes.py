@@ -21,10 +21,14 @@ def recipes(filled: Filled) -> list[str]:
     most = filled.repeats()[1] or table.repeats
     if table.own:
         return _study(table, most)
+    repeats = "" if table.leaderboard else f" --repeats {most}"
     lines = [
-        f"varifold bench run {table.parameters or table.name} --repeats {most}",
+        f"varifold bench run {table.parameters or table.name}{repeats}",
         f"varifold bench report {table.name}",
     ]
+    if table.leaderboard:
+        name = table.methods[0].name
+        return [*lines, f"varifold bench run {table.name} --method {shlex.quote(name)} --only {table.data[0].name}"]
     if not (table.stand_in or table.relative_to or table.parameters):
         lines += next((line for place in table.places() if (line := _single(filled, *place, most))), [])
     return lines

@@ -117,7 +117,7 @@ class Classifier(_Moa, base.Classifier):
         code = self.arrays.schema.labels.index(y)
         self.model.train(LabeledInstance.from_array(self.schema, self._row(x, True), code))
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probabilities by label."""
         from capymoa.core import Instance
 

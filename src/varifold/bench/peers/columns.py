@@ -33,9 +33,7 @@ class Arrays:
         self.schema: Schema = schema_of(data)
         self.names = [*self.schema.numbers, *self.schema.levels]
         self.at = {name: i for i, name in enumerate(self.names)}
-        self.codes = [
-            {level: code for code, level in enumerate(levels)} for levels in self.schema.levels.values()
-        ]
+        self.codes = [{level: code for code, level in enumerate(levels)} for levels in self.schema.levels.values()]
         self.first_code = len(self.schema.numbers)
 
     def row(self, x: Mapping[Any, Any]) -> Floats:

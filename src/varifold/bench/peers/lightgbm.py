@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -40,6 +41,7 @@ class _Boosted:
     def _start(self, data: str, last: int, continued: bool) -> None:
         self.data, self.last, self.continued = data, last, continued
         needs("lightgbm", self)
+        importlib.import_module("lightgbm")  # before memory is measured
         self.rows: list[Floats] = []
         self.y: list[float] = []
         self.seen = 0
@@ -97,7 +99,7 @@ class RefitClassifier(_Boosted, base.Classifier):
         self.frequencies.learn(y)
         self._learn(x, self.arrays.schema.labels.index(y))
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probabilities by label."""
         if self.fitted is None:
             return self.frequencies.shares()

@@ -26,7 +26,7 @@ class BaseRate(base.Classifier):
         """Count the label."""
         self.frequencies.learn(y)
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the shares so far."""
         return self.frequencies.shares()
 
@@ -47,7 +47,7 @@ class ByColumn(base.Classifier):
         self.by_value[x.get(self.column)].learn(y)
         self.all.learn(y)
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the shares so far; those of all instances for a value without any."""
         value = x.get(self.column)
         known = value in self.by_value and len(self.by_value[value].counts) == len(self.all.counts)
@@ -71,7 +71,7 @@ class LastLabel(base.Classifier):
         self.all.learn(y)
         self.last = y
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the shares so far."""
         known = self.last in self.after and len(self.after[self.last].counts) == len(self.all.counts)
         return (self.after[self.last] if known else self.all).shares()
@@ -93,7 +93,7 @@ class Bookmakers(base.Classifier):
         """Count the label."""
         self.frequencies.learn(y)
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the mean over the bookmakers that quote all three results."""
         means = [name[:-1] for name in x if name.endswith("D") and f"{name[:-1]}H" in x and f"{name[:-1]}A" in x]
         closing = [name for name in means if name.endswith("C")]

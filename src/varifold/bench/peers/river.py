@@ -32,7 +32,7 @@ class _Classifier(base.Classifier):
         """Learn one instance."""
         self.model.learn_one(x, y)
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probabilities by label."""
         probabilities: dict[Any, float] = self.model.predict_proba_one(x)
         return probabilities
@@ -70,7 +70,7 @@ class NaiveBayes(_Classifier):
     """Gaussian naive Bayes of the numbers; it has no categories."""
 
     def __init__(self) -> None:
-        self.model = compose.SelectType(numbers.Number) | naive_bayes.GaussianNB()
+        self.model = compose.SelectType(numbers.Number) | naive_bayes.GaussianNB()  # type: ignore[no-untyped-call]
 
 
 class Tree(_Classifier):

@@ -65,7 +65,7 @@ class SGD(_Encoded, base.Classifier):
         self.model.partial_fit(self._seen(x), [labels.index(y)], classes=np.arange(len(labels)))
         self.learned = True
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probabilities by label; none before the first instance."""
         if not self.learned:
             return {}

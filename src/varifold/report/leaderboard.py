@@ -1,0 +1,139 @@
+"""Show a leaderboard: learners in rows, the best first, streams in columns; windows of a stream as spread; cost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from varifold.bench.cell import curve_ends
+from varifold.bench.compare import Filled, Number, lower_is_better
+from varifold.bench.statistics import Floats, Ranking, rank
+from varifold.bench.table import Data
+from varifold.report.grids import METRIC, Grid, Shown
+
+__all__ = ["cost_grid", "entries", "joint_ranking", "leaderboard_grid", "stretches", "windows"]
+
+WINDOWS = 5
+_CURVES = {"cer": "curve", "log_loss": "loss_curve", "mae": "curve", "rmse": "loss_curve"}
+"""Metrics whose mean so far is stored, and where."""
+
+
+def entries(filled: Filled) -> list[str]:
+    """Return the names of all learners of a table."""
+    return [*(method.name for method in filled.table.methods), *filled.table.also]
+
+
+def _number(filled: Filled, data: Data, name: str) -> Number:
+    return filled.number(filled.table.settings[0], data, name, "default")
+
+
+def stretches(number: Number, metric: str) -> tuple[Floats, Floats]:
+    """Return where each stretch of the stored curve ends, in instances, and the mean of the metric within it.
+
+    NaN where a stretch has none, and for metrics that have no curve.
+    """
+    outcome = number.outcomes[0]
+    ends = np.array(curve_ends(outcome.instances), dtype=np.float64)
+    if metric not in _CURVES:
+        return ends, np.full(len(ends), np.nan)
+    so_far = np.frombuffer(getattr(outcome, _CURVES[metric]), dtype="<f4")[: len(ends)].astype(np.float64)
+    so_far = so_far**2 if metric == "rmse" else so_far
+    known = ~np.isnan(so_far)
+    sums = np.where(known, so_far, 0.0) * ends
+    within = np.diff(sums, prepend=0.0) / np.diff(ends, prepend=0.0)
+    within = np.where(known, np.maximum(within, 0.0), np.nan)
+    return ends, np.sqrt(within) if metric == "rmse" else within
+
+
+def windows(number: Number, metric: str, count: int = WINDOWS) -> Floats:
+    """Return the mean of a metric in each of some windows of the stream, of nearly the same length."""
+    ends, within = stretches(number, metric)
+    squares = within**2 if metric == "rmse" else within
+    widths = np.diff(ends, prepend=0.0)
+    parts = np.array_split(np.arange(len(ends)), count)
+    means = [float(np.average(squares[p], weights=widths[p])) if len(p) else math.nan for p in parts]
+    return np.sqrt(means) if metric == "rmse" else np.array(means)
+
+
+def joint_ranking(tables: list[Filled]) -> Ranking | None:
+    """Rank the learners that several tables have in common, by the first metric of each, over all of their streams.
+
+    Learners without a number on some stream are left out; None if fewer than two learners or streams are left.
+    """
+    names = [name for name in entries(tables[0]) if all(name in entries(one) for one in tables)]
+    streams = [(one, data) for one in tables for data in one.table.data]
+    rows = {name: [_rated(_number(one, data, name), one.table.metrics[0]) for one, data in streams] for name in names}
+    complete = [name for name in names if not any(math.isnan(v) for v in rows[name])]
+    if len(complete) < 2 or len(streams) < 2:
+        return None
+    return rank(complete, np.array([rows[name] for name in complete]).T)
+
+
+def _rated(number: Number, metric: str) -> float:
+    """Return a mean such that less is better; NaN without any."""
+    mean = number.mean(metric)
+    return mean if lower_is_better(metric) else -mean
+
+
+def shown(value: float) -> str:
+    """Format a number: three decimals below 10, else three or more digits; a diverged learner in powers of ten."""
+    if math.isnan(value):
+        return "–"
+    if value >= 1e5:
+        return f"{value:.0e}".replace("e+0", "e")
+    return f"{value:,.1f}" if value >= 10 else f"{value:.3f}".removeprefix("0")
+
+
+def leaderboard_grid(filled: Filled, metric: str, *, spread: bool = True) -> Grid:
+    """Make a grid of one metric, learners by their average rank; the spread is that of five windows of the stream."""
+    names, data = entries(filled), filled.table.data
+    rated = np.array([[_rated(_number(filled, each, name), metric) for each in data] for name in names])
+    best = np.array([np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T])
+    order = sorted(range(len(names)), key=lambda i: _order(rated, i))
+    rows = []
+    for i in order:
+        cells = []
+        for j, each in enumerate(data):
+            number = _number(filled, each, names[i])
+            if not number:
+                cells.append(Shown("–", tone="gap", tip=number.gap))
+                continue
+            parts = windows(number, metric) if spread else np.zeros(0)
+            deviation = float(np.std(parts, ddof=1)) if len(parts) > 1 and not np.isnan(parts).any() else math.nan
+            cells.append(
+                Shown(
+                    shown(number.mean(metric)),
+                    "" if math.isnan(deviation) else f"±{shown(deviation)}",
+                    "▸" if rated[i, j] == best[j] else "",
+                    "better" if rated[i, j] == best[j] else "",
+                    tip=number.text,
+                )
+            )
+        rows.append((names[i], cells))
+    return Grid([(METRIC[metric], len(data))], [each.name for each in data], rows)
+
+
+def _order(rated: Floats, i: int) -> tuple[int, float]:
+    """Return the key of a learner in the order: few gaps first, then by its mean rank where it has numbers."""
+    there = ~np.isnan(rated[i])
+    ranks = [1 + int((rated[:, j] < rated[i, j]).sum()) for j in np.flatnonzero(there).tolist()]
+    return (0 if len(ranks) * 2 > len(there) else 1, float(np.mean(ranks)) if ranks else math.inf)
+
+
+def cost_grid(filled: Filled) -> Grid:
+    """Make a grid of CPU microseconds per instance and megabytes of each learner."""
+    names, data = entries(filled), filled.table.data
+    rows = []
+    for name in names:
+        numbers = [_number(filled, each, name) for each in data]
+        cells = []
+        for number in numbers:
+            if not number:
+                cells.append(Shown("–", tone="gap", tip=number.gap))
+                continue
+            outcome = number.outcomes[0]
+            memory = "" if math.isnan(outcome.memory) else f", {outcome.memory / 1e6:,.0f} MB"
+            cells.append(Shown(f"{1e6 * outcome.cpu / max(1, outcome.instances):,.0f} µs{memory}"))
+        rows.append((name, cells))
+    return Grid([("CPU time per instance, memory at the end", len(data))], [each.name for each in data], rows)
