@@ -13,10 +13,8 @@ __all__ = ["Instance", "Probabilities", "Regions", "entropy", "expected_gradient
 Probabilities = Mapping[Any, float]
 Instance = Mapping[Any, Any]
 """Features by name."""
-_MOST_NAMES = 20_000
+_MOST_NAMES, _MOST_CELLS = 20_000, 100
 _LARGEST = 1e100
-_CELLS = 2
-"""Cells on either side of a feature's mean, one standard deviation wide; the outer ones are open."""
 
 
 def margin(probabilities: Probabilities) -> float:
@@ -43,8 +41,9 @@ def expected_gradient(probabilities: Probabilities) -> float:
 class Regions:
     """Parts of the feature space, and how many labels were requested in each.
 
-    A part is a feature's value if that is a string, else a cell of its range: cells are a standard deviation wide and
-    counted from the mean. Features are bounded in number; the first ones seen are forgotten first.
+    A part is a feature's value if that is a string, else one of four cells of its range: up to one standard deviation
+    below or above the mean, or farther. Features, and the values of each, are bounded in number; the first ones
+    are forgotten first.
     """
 
     def __init__(self) -> None:
@@ -53,11 +52,11 @@ class Regions:
 
     def novelty(self, x: Instance) -> float:
         """Return how new an instance is: the mean over its features of 1 / (1 + labels requested in the same cell)."""
-        cells = self._cells(x)
-        if not cells:
-            return 0.0
-        empty: dict[str, int] = {}
-        return sum(1.0 / (1.0 + self.requested.get(name, empty).get(cell, 0)) for name, cell in cells) / len(cells)
+        cells, total = self._cells(x), 0.0
+        for name, cell in cells:
+            counts = self.requested.get(name)
+            total += 1.0 if counts is None else 1.0 / (1 + counts.get(cell, 0))
+        return total / len(cells) if cells else 0.0
 
     def length(self, x: Instance) -> float:
         """Return the length of an instance whose values are in standard deviations, at most 3; a string counts 1."""
@@ -67,49 +66,53 @@ class Regions:
 
     def observe(self, x: Instance) -> None:
         """Update the mean and deviation of the features of an instance."""
-        for name, value in _present(x):
-            if isinstance(value, str):
+        moments = self.moments
+        for name, value in x.items():
+            if value is None or value != value or isinstance(value, str):
                 continue
-            value = _bounded(value)
-            one = self.moments.setdefault(name, [0.0, 0.0, 0.0])
+            one = moments.get(name)
+            if one is None:
+                one = moments[name] = [0.0, 0.0, 0.0]
+            bounded = value if -_LARGEST < value < _LARGEST else math.copysign(_LARGEST, value)
             one[0] += 1.0
-            step = value - one[1]
+            step = bounded - one[1]
             one[1] += step / one[0]
-            one[2] += step * (value - one[1])
-        _forget(self.moments)
+            one[2] += step * (bounded - one[1])
+        _forget(moments, _MOST_NAMES)
 
     def request(self, x: Instance) -> None:
         """Count a request."""
         for name, cell in self._cells(x):
             counts = self.requested.setdefault(name, {})
             counts[cell] = counts.get(cell, 0) + 1
-            _forget(counts)
-        _forget(self.requested)
+            _forget(counts, _MOST_CELLS)
+        _forget(self.requested, _MOST_NAMES)
 
-    def _cells(self, x: Instance) -> list[tuple[Name, str]]:
-        return [
-            (
-                name,
-                f"={v}" if isinstance(v, str) else str(min(_CELLS - 1, max(-_CELLS, math.floor(self._score(name, v))))),
-            )
-            for name, v in _present(x)
-        ]
+    def _cells(self, x: Instance) -> list[tuple[Any, str]]:
+        cells = []
+        for name, value in x.items():
+            if value is None or value != value:
+                continue
+            if isinstance(value, str):
+                cells.append((name, f"={value}"))
+            else:
+                z = self._score(name, value)
+                cells.append((name, ("-2" if z < -1.0 else "-1") if z < 0.0 else ("0" if z < 1.0 else "1")))
+        return cells
 
-    def _score(self, name: Name, value: float) -> float:
+    def _score(self, name: Any, value: float) -> float:
         """Return the distance from the feature's mean in standard deviations; 0 while that is unknown."""
-        n, mean, squares = self.moments.get(name, (0.0, 0.0, 0.0))
-        return (_bounded(value) - mean) / math.sqrt(squares / n) if squares > 0.0 else 0.0
+        one = self.moments.get(name)
+        if one is None or one[2] <= 0.0:
+            return 0.0
+        bounded = value if -_LARGEST < value < _LARGEST else math.copysign(_LARGEST, value)
+        return (bounded - one[1]) / math.sqrt(one[2] / one[0])
 
 
 def _present(x: Instance) -> list[tuple[Name, Any]]:
     return [(name, value) for name, value in x.items() if value is not None and value == value]
 
 
-def _bounded(value: float) -> float:
-    """Return a value whose square can be summed."""
-    return max(-_LARGEST, min(_LARGEST, float(value)))
-
-
-def _forget(table: dict[Any, Any]) -> None:
-    while len(table) > _MOST_NAMES:
+def _forget(table: dict[Any, Any], most: int) -> None:
+    while len(table) > most:
         del table[next(iter(table))]

@@ -30,8 +30,8 @@ from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundErro
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
 
-_CANDIDATES = 2
-"""Requested instances that are predicted again for each one listed."""
+_CANDIDATES = 20
+"""Requested instances that are predicted again in addition to those listed."""
 SCORE_EVERY = 8
 """Of the instances learned without a prior prediction, every 8th is predicted first, to measure the error."""
 
@@ -476,14 +476,15 @@ class ModelState:
                 del self._requested[number]
             elif now - kept.time <= self.limits.waiting_ms:
                 waiting.append((number, kept, Asked.of(kept.asked)))
-        drawn = [self._listed(*one) for one in waiting if one[2].decision.drawn][:most]
+        drawn = [one for one in waiting if one[2].decision.drawn]
         best = heapq.nlargest(
-            _CANDIDATES * most,
+            most + _CANDIDATES,
             (one for one in waiting if not one[2].decision.drawn),
             key=lambda one: (one[2].decision.worth, one[0]),
         )
         ranked = sorted((self._listed(*one) for one in best), key=lambda row: -row["worth"])
-        return _interleaved(ranked, drawn, round(1.0 / self.asking.explore))[:most]
+        listed = _interleaved(ranked, drawn, round(1.0 / self.asking.explore))[:most]
+        return [one if isinstance(one, dict) else self._listed(*one) for one in listed]
 
     def _listed(self, number: int, kept: Waiting, asked: Asked) -> dict[str, Any]:
         """Describe a waiting instance, as it is predicted now."""
