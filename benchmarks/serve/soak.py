@@ -1,4 +1,8 @@
-"""A long run with churning features: memory stays flat, no request fails, the latency does not drift.
+"""A long run with churning features, devices and models: what must be flat, slot by slot, and the start after a kill.
+
+Three streams run in turns: a model whose instances have 30 words that were never seen before, a model with learners by
+key whose devices come and go, and models that are made, used and deleted. A probe measures how long an alert takes: a
+feature falls silent, and the event is waited for.
 
 python -m benchmarks.serve.soak [--minutes 30] [--method arow] [--max-features 500]
 """
@@ -6,39 +10,118 @@ python -m benchmarks.serve.soak [--minutes 30] [--method arow] [--max-features 5
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import re
+import shutil
 import statistics
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from benchmarks.serve.process import Process
 
+_COLUMNS = ("rss MB", "descriptors", "database MB", "p99 ms", "alert s", "report KB", "metrics ms")
 
-def churning(i: int, rng: random.Random) -> dict[str, Any]:
-    """Generate twenty permanent features and ten from a slowly moving window of names that never return."""
-    x = {f"stays-{j}": rng.gauss(0, 1) for j in range(20)}
+
+def words(i: int, rng: random.Random) -> dict[str, Any]:
+    """Generate ten permanent features and thirty words that were never seen before."""
+    x = {f"stays-{j}": round(rng.gauss(0, 1), 3) for j in range(10)}
     label = "up" if sum(x.values()) > 0 else "down"
-    x |= {f"comes-{i // 7 + j}": rng.gauss(0, 1) for j in range(10)}
-    return {"x": x, "y": label}
+    return {"x": x | {f"word-{30 * i + j}": 1.0 for j in range(30)}, "y": label}
 
 
-def one_minute(client: httpx.Client, start: int, rng: random.Random, seconds: float) -> tuple[int, list[float]]:
-    """Learn, keep and label for a while; return the next index and the latencies."""
-    end, times, i = time.monotonic() + seconds, [], start
-    while time.monotonic() < end:
-        body = churning(i, rng)
+def reading(i: int, rng: random.Random) -> dict[str, Any]:
+    """Generate a reading of one of 200 devices; an old one leaves and a new one comes every 20 readings."""
+    x = {f"sensor-{j}": round(rng.gauss(0, 1), 3) for j in range(6)}
+    return {"key": f"pump-{i // 20 + rng.randrange(200)}", "x": x, "y": "up" if sum(x.values()) > 0 else "down"}
+
+
+class Soak:
+    """Sends the streams and measures the server."""
+
+    def __init__(self, server: Process, client: httpx.Client, method: str, max_features: int) -> None:
+        self.server, self.client = server, client
+        self.rng, self.i = random.Random(5), 0
+        made = {"method": method, "params": {"max_features": max_features}}
+        client.put("/models/words", json=made).raise_for_status()
+        client.put("/models/pumps", json={**made, "key": "device"}).raise_for_status()
+        client.put("/models/probe", json={"method": "arow"}).raise_for_status()
+
+    def slot(self, seconds: float) -> list[float]:
+        """Send everything for a while; return the figures of this slot."""
+        end, times = time.monotonic() + seconds, []
+        while time.monotonic() < end:
+            self.i += 1
+            for name, body in (("words", words(self.i, self.rng)), ("pumps", reading(self.i, self.rng))):
+                begun = time.perf_counter()
+                self._learn_or_label(name, body)
+                times.append(time.perf_counter() - begun)
+            if self.i % 100 == 0:
+                self._make_and_delete()
+        return [
+            self.server.rss(),
+            len(list(Path(f"/proc/{self.server.process.pid}/fd").iterdir())),
+            self._metric("store_bytes") / 1e6,
+            statistics.quantiles(times, n=100)[98] * 1e3,
+            self.alert_seconds(),
+            len(self.client.get("/models/words/report").content) / 1e3,
+            self._metrics_ms(),
+        ]
+
+    def _learn_or_label(self, name: str, body: dict[str, Any]) -> None:
+        if self.i % 4:
+            self.client.post(f"/models/{name}/learn", json=body).raise_for_status()
+            return
+        y = body.pop("y")
+        kept = self.client.post(f"/models/{name}/predict", json={**body, "keep": True}).raise_for_status().json()["id"]
+        if self.i % 8:
+            self.client.post(f"/labels/{kept}", json={"y": y}).raise_for_status()
+
+    def _make_and_delete(self) -> None:
+        name = f"short-{self.i}"
+        self.client.put(f"/models/{name}", json={"method": "auto"}).raise_for_status()
+        for k in range(5):
+            self.client.post(f"/models/{name}/learn", json=words(self.i + k, self.rng)).raise_for_status()
+        self.client.delete(f"/models/{name}").raise_for_status()
+
+    def alert_seconds(self) -> float:
+        """Return the seconds from the moment a feature of the probe is missing to the event that reports it."""
+        for _ in range(60):
+            self.client.post("/models/probe/predict", json={"x": {"a": 1.0, "b": 1.0}}).raise_for_status()
+        time.sleep(2.5)  # the check of the server, once a second, sees that it is here
+        before, begun = self._silences(), time.monotonic()
+        while self._silences() == before:
+            self.client.post("/models/probe/predict", json={"x": {"a": 1.0}}).raise_for_status()
+            time.sleep(0.02)
+            if time.monotonic() - begun > 60:
+                raise SystemExit("a silent feature was not reported within a minute")
+        return time.monotonic() - begun
+
+    def _silences(self) -> int:
+        found = re.search(
+            r'varifold_events_total\{kind="feature-silent",model="probe"\} (\S+)', self.client.get("/metrics").text
+        )
+        return 0 if found is None else int(float(found[1]))
+
+    def _metric(self, name: str) -> float:
+        return float(re.findall(rf"^varifold_{name} (\S+)", self.client.get("/metrics").text, re.M)[0])
+
+    def _metrics_ms(self) -> float:
         begun = time.perf_counter()
-        if i % 4:
-            client.post("/models/m/learn", json=body).raise_for_status()
-        else:
-            kept = client.post("/models/m/predict", json={"x": body["x"], "keep": True}).raise_for_status().json()["id"]
-            if i % 8:
-                client.post(f"/labels/{kept}", json={"y": body["y"]}).raise_for_status()
-        times.append(time.perf_counter() - begun)
-        i += 1
-    return i, times
+        self.client.get("/metrics")
+        return (time.perf_counter() - begun) * 1e3
+
+
+def _restarted(folder: Path, options: tuple[str, ...]) -> float:
+    """Start the killed server again; return the seconds until it serves."""
+    begun = time.perf_counter()
+    with Process(*options, folder=folder) as server, server.client() as client:
+        seconds = time.perf_counter() - begun
+        client.get("/models/words").raise_for_status()
+    return seconds
 
 
 def main() -> None:
@@ -47,23 +130,27 @@ def main() -> None:
     parser.add_argument("--method", default="arow")
     parser.add_argument("--max-features", type=int, default=500)
     args = parser.parse_args()
-    rng, i = random.Random(5), 0
-    slots = max(4, min(30, round(args.minutes)))
-    rows = []
-    options = ("--max-waiting", "2000", "--max-ids", "2000", "--snapshot-every", "20000")
+    slots = max(6, min(30, round(args.minutes)))
+    limits = ("--max-waiting", "200", "--max-ids", "200", "--max-model-memory", "4M")  # so small that all are reached
+    options = (*limits, "--snapshot-every", "5000")
+    rows: list[list[float]] = []
     with Process(*options) as server, server.client() as client:
-        made = {"method": args.method, "params": {"max_features": args.max_features}}
-        client.put("/models/m", json=made).raise_for_status()
+        soak = Soak(server, client, args.method, args.max_features)
         for slot in range(slots):
-            i, times = one_minute(client, i, rng, 60 * args.minutes / slots)
-            p99 = statistics.quantiles(times, n=100)[98] * 1e3
-            rows.append((server.rss(), p99))
-            print(f"{slot + 1:>3}  {i:>9,} instances  rss {rows[-1][0]:6.1f} MB  p99 {p99:6.1f} ms", flush=True)
-    third = max(1, slots // 3)
-    for k, name in enumerate(("rss MB", "p99 ms")):
-        first = statistics.median(row[k] for row in rows[third : 2 * third])
+            rows.append(soak.slot(60 * args.minutes / slots))
+            figures = "  ".join(f"{name} {value:.1f}" for name, value in zip(_COLUMNS, rows[-1], strict=True))
+            print(f"{slot + 1:>3}  {2 * soak.i:>9,} instances  {figures}", flush=True)
+        server.process.kill()
+        server.process.wait()
+    third = slots // 3
+    summary = {}
+    for k, name in enumerate(_COLUMNS):
+        middle = statistics.median(row[k] for row in rows[third : 2 * third])
         last = statistics.median(row[k] for row in rows[-third:])
-        print(f"{name}: middle third {first:.1f}, last third {last:.1f} ({last / first - 1:+.1%})")
+        summary[name] = (round(middle, 1), round(last, 1))
+    print("middle third, last third:", json.dumps(summary))
+    print(f"start after a kill: {_restarted(server.folder, options):.1f} s")
+    shutil.rmtree(server.folder)
 
 
 if __name__ == "__main__":

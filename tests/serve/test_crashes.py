@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +295,136 @@ def test_fsync_comes_before_the_acknowledgement(make_server: Callable[..., Serve
         elif '{\\"seq\\":' in line:
             order.append("acknowledged")
     assert order == ["written", "synced", "acknowledged"] * 5
+
+
+def _mounted(folder: Path, *options: str) -> bool:
+    """Mount a small file system in memory on a folder; False where this is not allowed."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(["mount", *options, str(folder)], capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB, which is unmounted at the end."""
+    folder = tmp_path / "disk"
+    if not _mounted(folder, "-t", "tmpfs", "-o", "size=4m", "varifold-test"):
+        pytest.skip("mounting a file system is not allowed here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _learned_until_it_stops(server: Server) -> int:
+    """Send changes until one is not accepted; return the number of the last one that was acknowledged."""
+    acknowledged = 0
+    with server.client() as client:
+        for i in range(20_000):
+            try:
+                found = client.post("/models/m/learn", json={**instance(i, 40), "id": i})
+            except httpx.TransportError:
+                break
+            if found.status_code != 200:
+                assert found.status_code == 503
+                break
+            acknowledged = found.json()["seq"]
+    return acknowledged
+
+
+def test_a_full_file_system_loses_nothing(make_server: Callable[..., Server], small_disk: Path) -> None:
+    """A real file system that is full, at the first start and at the second; then there is space."""
+    server = make_server()
+    server.folder = small_disk / "state"
+    server.start()
+    with server.client() as client:
+        assert client.put("/models/m", json={"method": "arow"}).status_code == 201
+    acknowledged = _learned_until_it_stops(server)
+    assert acknowledged > 100
+    assert server.process.wait(30) == 1
+    assert "database or disk is full" in server.log()
+    assert subprocess.run(["mount", "-o", "remount,size=50m", str(small_disk)]).returncode == 0
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["seq"] == acknowledged
+        for i in range(acknowledged):
+            found = client.post("/models/m/learn", json={**instance(i, 40), "id": i})
+            assert found.json()["duplicate"]
+        assert client.post("/models/m/learn", json=instance(0)).json()["seq"] == acknowledged + 1
+    assert server.stop() == 0
+
+
+def test_a_read_only_file_system_is_reported_and_nothing_is_changed(
+    make_server: Callable[..., Server], small_disk: Path
+) -> None:
+    """Read-only while the server runs, then at the start."""
+    server = make_server()
+    server.folder = small_disk / "state"
+    server.start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        for i in range(20):
+            assert client.post("/models/m/learn", json=instance(i)).status_code == 200
+    server.kill()
+    assert subprocess.run(["mount", "-o", "remount,ro", str(small_disk)]).returncode == 0
+    before = {path.name: path.read_bytes() for path in server.folder.iterdir()}
+    with pytest.raises(AssertionError, match="no line with"):
+        server.start()
+    assert server.process.wait(20) == 1
+    assert "Traceback" not in server.log()
+    assert "Read-only file system" in server.log()
+    assert {path.name: path.read_bytes() for path in server.folder.iterdir()} == before
+    assert subprocess.run(["mount", "-o", "remount,rw", str(small_disk)]).returncode == 0
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["seq"] == 20
+
+
+def test_two_servers_on_one_folder(make_server: Callable[..., Server]) -> None:
+    first = make_server().start()
+    with first.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        second = make_server()
+        second._log = second._log.with_name("second.log")
+        with pytest.raises(AssertionError, match="is in use by another process"):
+            second.start()
+        assert second.process.wait(20) == 1
+        for i in range(20):
+            assert client.post("/models/m/learn", json=instance(i)).status_code == 200
+        with pytest.raises(AssertionError, match="is in use by another process"):
+            second.start()
+        assert client.get("/models/m").json()["seq"] == 20
+    assert first.stop() == 0
+
+
+def test_a_clock_that_is_set_back_loses_nothing(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    """The machine restarts with a clock of two days ago; instances wait, labels and ids are found."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import time\nnow = time.time\ntime.time = lambda: now() - 172_800\n")
+    server = make_server("--max-wait", "24").start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        for i in range(20):
+            assert client.post("/models/m/learn", json={**instance(i), "id": i}).status_code == 200
+        kept = client.post("/models/m/predict", json={"x": instance(0)["x"], "keep": True}).json()["id"]
+        number = _last_event(client)
+    server.kill()
+    server.environment = {"PYTHONPATH": str(site)}
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json()["seq"] == 21
+        assert client.post("/models/m/learn", json={**instance(3), "id": 3}).json()["duplicate"]
+        assert client.post(f"/labels/{kept}", json={"y": "up"}).status_code == 200
+        later = client.post("/models/m/predict", json={"x": instance(1)["x"], "keep": True}).json()["id"]
+        assert _last_event(client) >= number
+    server.kill()
+    server.environment = {}
+    server.start()
+    with server.client() as client:
+        assert client.post(f"/labels/{kept}", json={"y": "up"}).status_code == 409
+        assert client.post(f"/labels/{later}", json={"y": "up"}).status_code == 200
+        assert client.get("/models/m").json()["seq"] == 24
+    assert server.stop() == 0
+
+
+def _last_event(client: httpx.Client) -> int:
+    """The number of the latest event; 0 if there is none."""
+    return max((int(number) for number in re.findall(r"^id: (\d+)", _events(client), re.M)), default=0)

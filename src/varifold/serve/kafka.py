@@ -150,11 +150,15 @@ class KafkaBridge(bridge.Bridge):
             self._problem = text
             self.say(text, kind="kafka-failed")
 
+    def _first_problem(self, text: str) -> None:
+        if not self._problem:
+            self.problem(text)
+
     def on_error(self, error: Any) -> None:
         """Handle an error of a client, in any thread; it goes on trying by itself."""
         names = ("_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL", "_RESOLVE")
         if error.fatal() or error.name() in names:
-            self._loop.call_soon_threadsafe(self.problem, f"{error.str()}; trying again")
+            self._loop.call_soon_threadsafe(self._first_problem, f"{error.str()}; trying again")
 
     def solved(self) -> None:
         """Report that messages arrive again after a problem."""
