@@ -48,7 +48,7 @@ def test_every_metric_of_dashboards_and_alerts_exists(make_server: Callable[...,
             client.post(f"/models/{name}/learn", json={**instance(1), **({"key": "a"} if more else {})})
         client.post("/models/plain/learn", json={})
         text = client.get("/metrics").text
-    known = set(re.findall(r"^([a-z_0-9]+)[{ ]", text, re.M)) | {"varifold_events_total"}
+    known = set(re.findall(r"^([a-z_0-9]+)[{ ]", text, re.M)) | {"varifold_events_total", "varifold_kafka_lag"}
     dashboard = orjson.loads((DEPLOY / "grafana" / "dashboards" / "varifold.json").read_bytes())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     (rules,) = documents(DEPLOY / "prometheus" / "alerts.yml")

@@ -135,11 +135,14 @@ class Monitor:
     def _prune(self) -> None:
         """Drop names: first those that are not regular or gone for long, the least recently seen first."""
         order = sorted(self._last, key=lambda name: (self._is_kept(name), self._last[name]))
-        for name in order[: len(order) - TRACKED]:
-            for held in (self._last, self._first, self._count, self._bin):
+        dropped = order[: len(order) - TRACKED]
+        binned = {name for name in dropped if name in self._count}  # others are in no closed bin
+        for held in (self._last, self._first, self._count, self._bin):
+            for name in dropped:
                 held.pop(name, None)
-            for _, counts in self.bins:
-                counts.pop(name, None)
+        for _, counts in self.bins if binned else ():
+            for name in binned & counts.keys():
+                del counts[name]
 
     def _is_kept(self, name: str) -> bool:
         """Return whether a feature is regular and not gone."""
