@@ -130,9 +130,11 @@ def test_each_message_is_learned_once_over_kills(make_server: Callable[..., Serv
     time.sleep(0.5)
     with server.client() as client:
         assert (shown["seq"], client.get("/models/kafka").json()["steps"]) == (total, total)
-        assert f'varifold_kafka_lag{{model="kafka",partition="0",topic="{broker.topic("readings")}"}} 0.0' in (
-            client.get("/metrics").text
-        )
+        lag = f'varifold_kafka_lag{{model="kafka",partition="0",topic="{broker.topic("readings")}"}} 0.0'
+        end = time.monotonic() + 20  # it is measured once a second
+        while lag not in client.get("/metrics").text:
+            assert time.monotonic() < end, "the lag is not 0"
+            time.sleep(0.2)
     sources = Counter(one["source"] for one in broker.predictions(total))
     assert len(sources) == total, "no prediction is missing"
     assert server.stop() == 0
