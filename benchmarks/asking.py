@@ -7,7 +7,8 @@ Every policy gets the same streams (a permutation per seed, half of the values a
 same learner with 10 % of the labels, each drawn independently; *to reach* is how many labels a policy needs for it, as
 a share of those. A policy that never gets there counts as 1.5, the largest budget run. *random* is the policy of that
 name: as the others it requests the first instances and keeps the budget over every 1,000 rows, but chooses the rest at
-random.
+random. A set is hard if the goal is below *majority*, the error of always predicting the most frequent label: elsewhere
+any policy reaches the goal early.
 
 With --drift, half-way through 8,000 rows the concept changes: the labels are exchanged; or only where the classifier is
 sure; or the feature that decided falls silent and another, never labelled, takes its place. The budget is 5 %.
@@ -65,10 +66,10 @@ class Independent(AskPolicy):
         return decision._replace(ask=ask, chance=self.budget)
 
 
-def run(model: str, block: Any, policy: AskPolicy) -> tuple[float, float]:
-    """Return the error of one run, and the share of the labels spent."""
+def run(model: str, block: Any, policy: AskPolicy) -> tuple[float, float, float]:
+    """Return the error of one run, the share of the labels spent, and the error of the most frequent label."""
     result = prequential(AskingClassifier(parse_model(model)(), policy), block)
-    return result.cer, policy.asked / policy.seen
+    return result.cer, policy.asked / policy.seen, result.majority_cer
 
 
 def reached(goal: float, curve: np.ndarray) -> float:
@@ -80,28 +81,33 @@ def reached(goal: float, curve: np.ndarray) -> float:
 def compare(names: Sequence[str], args: argparse.Namespace) -> None:
     """Print the labels that each policy needs, by data set."""
     needed: dict[str, list[float]] = {by: [] for by in args.policies}
-    gaps, excess = [], 0.0
-    print(f"{'labels to reach':17}{'goal':>7}" + "".join(f"{by:>10}" for by in args.policies), flush=True)
+    gaps, hard, excess = [], [], 0.0
+    print(
+        f"{'labels to reach':17}{'goal':>7}{'majority':>9}" + "".join(f"{by:>10}" for by in args.policies), flush=True
+    )
     for name in names:
         blocks = [streams.prepare(datasets.load(name), "vfs:0.5", seed=s).block[: args.rows] for s in args.seeds]
         seeded = list(zip(args.seeds, blocks, strict=True))
         goals = [run(args.model, b, Independent(GOAL, "random", seed=100 * k + s)) for s, b in seeded for k in range(3)]
-        goal, share = np.mean(goals, axis=0)
+        goal, share, majority = np.mean(goals, axis=0)
+        hard.append(goal < majority)
         cells = []
         for by in args.policies:
             curves = []
             for seed, block in seeded:
                 policies = [Logged(budget, by, seed=seed) for budget in BUDGETS]
                 curves.append([run(args.model, block, policy) for policy in policies])
-                for (error, _), policy in zip(curves[-1], policies, strict=True):
+                for (error, _, _), policy in zip(curves[-1], policies, strict=True):
                     estimate = policy.estimate()
                     excess = max(excess, policy.excess())
                     if estimate.standard_error > 0.0:
                         gaps.append((estimate.error - error) / estimate.standard_error)
             needed[by].append(min(1.5, reached(goal, np.mean(curves, axis=0)) / share))
             cells.append(f"{needed[by][-1]:10.2f}")
-        print(f"{name:17}{goal:7.3f}" + "".join(cells), flush=True)
-    print(f"{'mean':24}" + "".join(f"{np.mean(shares):10.2f}" for shares in needed.values()))
+        print(f"{name:17}{goal:7.3f}{majority:9.3f}" + "".join(cells), flush=True)
+    for name, chosen in (("mean", [True] * len(hard)), ("mean, hard sets", hard)):
+        means = [np.mean(np.array(shares)[chosen]) for shares in needed.values()]
+        print(f"{name:33}" + "".join(f"{mean:10.2f}" for mean in means))
     z = np.array(gaps)
     within = np.mean(abs(z) < 2)
     print(f"estimated less true error in standard errors: median {np.median(z):+.2f}, within two {within:.0%}")

@@ -313,3 +313,14 @@ def test_a_comparison_runs_classifiers_that_request_labels(tmp_path, monkeypatch
     assert "AskingClassifier" in capsys.readouterr().out
     with pytest.raises(ParameterError, match="not of the form BUDGET"):
         AskingClassifier(AROW(), "many")
+
+
+def test_the_table_of_policies_names_what_exists():
+    from varifold.base.spec import parse_model
+    from varifold.bench.tables import find_tables
+
+    (table,) = find_tables("asking")
+    made = [parse_model(method.default[0], imports=True)() for method in table.methods]
+    policies = [model.policy for model in made if isinstance(model, AskingClassifier)]
+    assert {policy.budget for policy in policies} == {0.01, 0.02, 0.05, 0.1}
+    assert {policy.by for policy in policies} == {"mixed", "margin", "split", "paa", "random"}

@@ -147,6 +147,7 @@ def test_wrong_policies_are_rejected_and_make_no_model(client: httpx.Client) -> 
         ({"ask": {"by": "magic"}}, "'by' parameter"),
         ({"ask": 0.05}, 'not an object such as {"budget": 0.05}'),
         ({"method": "arowregressor", "ask": {}}, "ask is for classifiers"),
+        ({"method": "loda", "ask": {}}, "ask is for classifiers"),
     ]
     for body, text in wrong:
         found = client.put("/models/wrong", json={"method": "arow", **body})
