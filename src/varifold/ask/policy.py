@@ -60,8 +60,8 @@ class AskPolicy:
         Worth of a label. ``"margin"``: the two most probable labels are close. ``"entropy"``: no label is probable.
         ``"change"``: the classifier is expected to change much (a long expected gradient). ``"novelty"``: values in
         regions where no label was requested. ``"mixed"``: margin and novelty. ``"variable"`` and ``"split"``: the
-        variable threshold of Žliobaitė et al. [1]_, randomised, and with a share at random. ``"paa"``: the chance of
-        passive-aggressive active learning [2]_. ``"random"``: all the same.
+        variable threshold of Žliobaitė et al., randomised, and with a share at random. ``"paa"``: the chance of
+        passive-aggressive active learning. ``"random"``: all the same.
     explore
         Share of the budget for instances drawn at random, in (0, 1].
     burst
@@ -72,8 +72,8 @@ class AskPolicy:
     Notes
     -----
     *Deviations from the papers.* All policies share the budget, which bounds every window; those of the papers bound
-    the mean. The threshold of [1]_ is changed only while the budget allows a request, as there. The smoothing constant
-    of [2]_ follows the budget instead of being a parameter, and the margin is that of probabilities.
+    the mean. The variable threshold changes only while the budget allows a request, as in its paper. The smoothing
+    constant of ``"paa"`` follows the budget instead of being a parameter, and the margin is that of probabilities.
 
     *Cost.* One prediction, and for ``"mixed"``, ``"change"`` and ``"novelty"`` a few operations per feature.
 
@@ -96,9 +96,10 @@ class AskPolicy:
 
     References
     ----------
-    .. [1] Žliobaitė, I., Bifet, A., Pfahringer, B., Holmes, G. (2014). Active learning with drifting streaming data.
-       IEEE Transactions on Neural Networks and Learning Systems 25(1).
-    .. [2] Lu, J., Zhao, P., Hoi, S. (2016). Online passive-aggressive active learning. Machine Learning 103(2).
+    I. Žliobaitė, A. Bifet, B. Pfahringer, G. Holmes. Active learning with drifting streaming data. IEEE Transactions on
+    Neural Networks and Learning Systems 25(1), 2014.
+
+    J. Lu, P. Zhao, S. Hoi. Online passive-aggressive active learning. Machine Learning 103(2), 2016.
 
     """
 
