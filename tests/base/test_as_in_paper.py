@@ -57,7 +57,7 @@ def test_the_pure_method_adds_nothing():
 
 def test_parameters_come_after_the_word():
     spec = parse_model("olvf:paper,C=0.5,scale=minmax")
-    ours_left_out = {"fit_intercept": False, "majority_bias": False}
+    ours_left_out = {"fit_intercept": False, "majority_bias": False, "calibrate": False}
     assert dict(spec.params) == {"variant": "printed", "scale": "minmax", "C": 0.5, **ours_left_out}
     assert varifold.OLVF.as_in_paper(C=0.5).C == 0.5
     within = make_learner("olids:paper,C=0.5")

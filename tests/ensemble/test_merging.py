@@ -102,7 +102,7 @@ def test_class_frequencies_merge_exactly() -> None:
             part.learn_one({"f": 1.0}, label, 0.5)
             one.learn_one({"f": 1.0}, label, 0.5)
     merged = engine()
-    merged.fill(*merged_state([part.dump() for part in parts], merged.model, "none"))
+    merged.fill(*merged_state([part.dump() for part in parts], merged, "none"))
     assert merged.predict_proba_one({"f": 1.0}) == one.predict_proba_one({"f": 1.0})
 
 
@@ -128,7 +128,7 @@ def test_merging_one_learner_changes_no_answer(name: str) -> None:
         assert_near(one, varifold.merge([one]), rows, 0.0)
         if name != "additive":  # it places the edges of its bins again
             merged = one.clone()
-            merged._engine.fill(*merged_state([one._engine.dump()], merged._engine.model, one.scale))
+            merged._engine.fill(*merged_state([one._engine.dump()], merged._engine, one.scale))
             assert_near(one, merged, rows, 1e-12)
 
 

@@ -123,12 +123,13 @@ cdef class Engine:
         learn = learn and w > 0.0
         if learn:
             self.reserve()
+            predict = predict or self.target.predicts_first()
         together = predict and learn and w == 1.0 and self.instance.unknown == 0 and not self.calls_python
         if together and self.target.fuses():
             self.instance.present(1.0, True)
             self.target.predict_and_learn()
         else:
-            if predict or (learn and self.target.predicts_first):
+            if predict:
                 self.predict(together)
             if learn:
                 self.learn(w, together)
@@ -199,7 +200,7 @@ cdef class Engine:
         self.target.read(y)
         weight = weight_of(w, self.space.step + 1)
         self.instance.gather(x)
-        if self.target.predicts_first:
+        if self.target.predicts_first():
             self.target.begin(False, self.target.conformal is not None)
         return self.process(weight, True, False)
 

@@ -34,7 +34,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
         With two labels: the probability from which on the rarer one is predicted, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. It does not change probabilities. With more labels use `costs`
         or `objective`.
-    scale, clip, max_features, evict, objective, costs, calibrate, coverages
+    scale, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`. ``objective="log_loss"`` predicts with the mixture alone, without the guard.
 
     Notes
@@ -111,6 +111,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     threshold: float = 0.5
     _: KW_ONLY
     fit_intercept: bool = field(default=True, init=False)
+    calibrate: bool = field(default=False, init=False)  # the mixture calibrates its probabilities itself
 
     def __post_init__(self) -> None:
         rules = {

@@ -71,8 +71,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         1 for a wrong one. A label without a cost costs 1. `margins_one` and `explain_one` use the costs, too.
     calibrate
         Whether probabilities are calibrated: a factor on the logits and a bias per label are learned online, and used
-        while they have had the smaller log loss recently. The predicted label does not change, unless costs or an
-        objective derive it from the probabilities. Each instance is then also predicted before it is learned.
+        while they have had the smaller log loss recently. The label of the largest score stays the most probable one;
+        so the predicted label does not change, unless costs or an objective derive it from the probabilities. The
+        first 2,000 instances and one in 8 later ones are also predicted before they are learned. Off in `as_in_paper`.
     coverages
         Shares of the true labels, each in (0, 1), that sets should contain: ``(.8, .95)``. ``()`` costs nothing; with
         any, each instance is also predicted before it is learned. See `predict_set_one`.
@@ -90,11 +91,15 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     objective: str = "accuracy"
     costs: Mapping[Any, Any] | None = None
-    calibrate: bool = False
+    calibrate: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.costs = plain_costs(self.costs)
+
+    @classmethod
+    def _paper_params(cls) -> dict[str, Any]:
+        return {**super()._paper_params(), "calibrate": False}
 
     def _make_engine(self) -> Engine:
         return Engine(self._model(), self._target(), **self._intake())

@@ -31,8 +31,6 @@ __all__ = ["APPROXIMATE", "EXACT", "merge"]
 
 T = TypeVar("T", Estimator, TDigest)
 
-FACTOR_VARIANCE, BIAS_VARIANCE = 0.5, 0.2  # as in calibration.pxd
-
 
 def merge(learners: Iterable[T]) -> T:
     """Merge learners into a new one that holds what all of them have learned; the originals do not change.
@@ -93,7 +91,7 @@ def _merged_learners(parts: Sequence[Estimator]) -> Estimator:
         return copy.deepcopy(learned[0])
     if learned:
         with np.errstate(over="ignore", invalid="ignore"):  # fill() rejects what is not finite
-            state = merged_state([part._engine.dump() for part in learned], merged._engine.model, _scale(merged))
+            state = merged_state([part._engine.dump() for part in learned], merged._engine, _scale(merged))
         try:
             merged._engine.fill(*state)
         except ValueError as error:
@@ -144,7 +142,7 @@ def _check_options(first: Mapping[str, Any], other: Mapping[str, Any], owner: st
             )
 
 
-def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
+def merged_state(dumps: Sequence[Dump], engine: Any, scale: str) -> Dump:
     """Merge the states of several engines, each of which has learned something."""
     union = Union(dumps)
     engines = [
@@ -162,12 +160,12 @@ def merged_state(dumps: Sequence[Dump], model: Any, scale: str) -> Dump:
     }
     if all("counts" in part.arrays for part in engines):  # otherwise there are no labels
         found["counts"] = total([part.by_class("counts") for part in engines])
-        if "calibration" in engines[0].arrays:  # it starts again
-            k = len(union.labels)
-            found["calibration"] = np.array([1.0, FACTOR_VARIANCE, 0.0, 0.0, *[0.0] * k, *[BIAS_VARIANCE] * k])
+        if "calibration" in engines[0].arrays:  # of several learners it starts again
+            alone = engines[0].arrays["calibration"]
+            found["calibration"] = alone if len(dumps) == 1 else engine.target.new_calibration(len(union.labels))
         found["model.classes"] = np.array([len(union.labels)], dtype=np.int64)
     models = [_model_part(union, n, arrays, scaler, scale) for n, (_, _, arrays) in enumerate(dumps)]
-    found |= {f"model.{name}": array for name, array in model.merge(models).items()}
+    found |= {f"model.{name}": array for name, array in engine.model.merge(models).items()}
     return union.names, union.labels, found
 
 

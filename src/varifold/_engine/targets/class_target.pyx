@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 from varifold._engine.data.block cimport Block
 from varifold._engine.conformal.levels cimport Conformal
 from varifold._engine.targets.calibration cimport (
-    BIAS_VARIANCE, CALIBRATION_NUMBERS, Calibration, calibrate, calibration_learn, calibration_start, is_calibrated,
+    BIAS_VARIANCE, CALIBRATION_NUMBERS, Calibration, calibrate, calibration_agree, calibration_is_due,
+    calibration_learn, calibration_start, is_calibrated,
 )
 from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.targets.target cimport Target, checked_steps
@@ -66,7 +67,6 @@ cdef class ClassTarget(Target):
 
     def __cinit__(self, Decision decision=None, Conformal conformal=None, bint calibrates=False):
         self.calibrates = calibrates
-        self.predicts_first = calibrates
         calibration_start(&self.calibration)
         self.decision = Decision() if decision is None else decision
         self.conformal = conformal
@@ -136,8 +136,7 @@ cdef class ClassTarget(Target):
     cdef int begin(self, bint probabilities, bint bounds) except -1:
         self.code = -1
         self.with_bounds = bounds
-        self.with_probabilities = (probabilities or bounds or self.calibrates
-                                   or self.decision.kind != MOST_PROBABLE)
+        self.with_probabilities = probabilities or bounds or self.decision.kind != MOST_PROBABLE
         return 0
 
     cdef int read(self, object y) except -1:
@@ -153,6 +152,13 @@ cdef class ClassTarget(Target):
         self.y = -1 if known is None else <int> known
         return 0
 
+    cdef bint predicts_first(self) noexcept nogil:
+        return self.conformal is not None or self.is_due()
+
+    cdef bint is_due(self) noexcept nogil:
+        """Return whether the calibration learns from the instance at hand."""
+        return self.calibrates and calibration_is_due(&self.calibration, self.instance.space.step)
+
     cdef void predict(self) noexcept nogil:
         self.known = self.model.classes
         self.predicted = -1
@@ -160,7 +166,7 @@ cdef class ClassTarget(Target):
         if self.known == 0:
             return
         self.score()
-        if self.with_probabilities:
+        if self.with_probabilities or self.is_due():
             self.to_probabilities()
         self.choose()
         if self.with_bounds:
@@ -175,10 +181,10 @@ cdef class ClassTarget(Target):
         return self.y >= 0 and self.instance.n > 0 and self.model.classes > 1
 
     cdef void predict_and_learn(self) noexcept nogil:
+        cdef bint with_chances = self.with_probabilities or self.is_due()
         self.known = self.model.classes
-        self.model.learn_scored(&self.instance.view, self.y, 1.0, self.scores,
-                                self.chances if self.with_probabilities else NULL)
-        if self.calibrates:
+        self.model.learn_scored(&self.instance.view, self.y, 1.0, self.scores, self.chances if with_chances else NULL)
+        if with_chances and self.calibrates:
             self.calibrate_chances()
         self.choose()
         if self.with_bounds:
@@ -217,6 +223,7 @@ cdef class ClassTarget(Target):
         calibrate(&self.calibration, self.known, self.raw_chances, self.bias, self.logit, self.calibrated)
         if is_calibrated(&self.calibration):
             memcpy(self.chances, self.calibrated, size)
+            calibration_agree(self.known, argmax(self.known, self.scores), self.chances)
         self.has_logits = True
 
     cdef void choose(self) noexcept nogil:
@@ -236,7 +243,7 @@ cdef class ClassTarget(Target):
         if self.conformal is not None and self.known > 0:
             self.conformal.observe_label(self.instance.slots + 1, self.instance.n,
                                          1.0 - self.chances[self.y] if self.y < self.known else 1.0)
-        if self.has_logits and self.y < self.known:
+        if self.has_logits and self.y < self.known and self.is_due():
             calibration_learn(&self.calibration, self.known, self.raw_chances, self.logit, self.calibrated, self.bias,
                               self.bias_variance, self.y, w)
         self.has_logits = False
@@ -359,6 +366,12 @@ cdef class ClassTarget(Target):
         return [labels[classes[i] if classes[i] >= 0 else k] for i in range(classes.shape[0])]
 
     # ---------------------------------------------------------------- files
+
+    def new_calibration(self, Py_ssize_t k):
+        """Return what dump() returns of the calibration of k labels that has learned nothing."""
+        cdef Calibration s
+        calibration_start(&s)
+        return np.array([s.factor, s.variance, s.gain, s.count, *[0.0] * k, *[BIAS_VARIANCE] * k])
 
     cdef list label_list(self):
         return list(self.labels)

@@ -9,7 +9,6 @@ cdef class Target:
     cdef Model model
     cdef readonly Conformal conformal    # None without intervals or sets
     cdef int y                           # class of the instance at hand, -1 for a new label; 0 without classes
-    cdef bint predicts_first             # every instance is predicted before it is learned
     cdef bint with_bounds                # predict() computes intervals or sets too
     cdef tuple outputs                   # arrays of the block at hand, which write() fills
 
@@ -20,6 +19,7 @@ cdef class Target:
     cdef int read(self, object y) except -1
     cdef int reserve_label(self) except -1 with gil
     cdef int add_label(self) except -1 with gil
+    cdef bint predicts_first(self) noexcept nogil
     cdef void predict(self) noexcept nogil
     cdef void learn(self, double w) noexcept nogil
     cdef bint fuses(self) noexcept nogil

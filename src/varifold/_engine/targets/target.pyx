@@ -35,8 +35,6 @@ cdef class Target:
             raise ValueError("the target belongs to another engine")
         self.instance = instance
         self.model = model
-        if self.conformal is not None:
-            self.predicts_first = True
         return 0
 
     cdef bint sees_instance(self) noexcept nogil:
@@ -61,6 +59,10 @@ cdef class Target:
     cdef int add_label(self) except -1 with gil:
         """Add the new label at hand; reserve_label() was called before."""
         return 0
+
+    cdef bint predicts_first(self) noexcept nogil:
+        """Return whether the instance at hand is predicted before it is learned even if no prediction is requested."""
+        return self.conformal is not None
 
     cdef void predict(self) noexcept nogil:
         """Predict the presented instance."""
