@@ -83,10 +83,10 @@ def test_the_combination_follows_the_oracle(labels):
     rows, y = stream(500, labels)
     model = varifold.AutoClassifier(budget="fast")
     experts = [
-        (varifold.AROW(majority_bias=False), rows),
+        (varifold.AROW(majority_bias=False, calibrate=False), rows),
         (class_engine(AdditiveRule(3.0, 0, 100.0)), rows),
-        (varifold.Additive(), rows),
-        (varifold.GaussianNB(scale="standard"), rows),
+        (varifold.Additive(calibrate=False), rows),
+        (varifold.GaussianNB(scale="standard", calibrate=False), rows),
         (Presence(), rows),
         (Frequencies(), rows),
         (TakesNoPart(), rows),
@@ -115,8 +115,8 @@ def _adopt(oracle, model):
     oracle.a, oracle.variance = arrays["model.temperature"].T.copy()
     oracle.mean = arrays["model.stack.mean"].copy()
     oracle.cov = arrays["model.stack.covariance"].reshape(len(oracle.mean), -1).copy()
-    shares = np.exp(arrays["model.weights"][1:])
-    oracle.weights = shares / shares.sum()
+    logs = arrays["model.weights"][1:], arrays["model.slow_weights"], arrays["model.pace"]
+    oracle.fast, oracle.slow, oracle.pace = (np.exp(held) / np.exp(held).sum() for held in logs)
     oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
     oracle.final[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
@@ -162,9 +162,11 @@ def _member_losses(engine, x, y):
     v = (after - share / k) / (1 - share)
     prior = np.exp(before) / np.exp(before).sum()
     likelihood = (v / prior) ** (1 / eta)
-    # scale: the mixture's probability is the prior-weighted mean of the likelihoods
+    # scale: the mixture's probability is the mean of the likelihoods under the weights of both paces
+    slow, pace = (np.exp(arrays[f"model.{name}"]) for name in ("slow_weights", "pace"))
+    portions = (pace[0] * prior + pace[1] * slow / slow.sum()) / pace.sum()
     p = engine.predict_proba_one(x)[y]
-    return -np.log(likelihood / (prior @ likelihood) * p)
+    return -np.log(likelihood / (portions @ likelihood) * p)
 
 
 def test_an_expensive_expert_of_no_use_is_paused_and_reported():

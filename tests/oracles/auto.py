@@ -20,7 +20,8 @@ class Combination:
         self.mean = np.r_[weights, np.zeros(classes)]
         self.prior = np.r_[variances, np.full(classes, 0.05)]
         self.cov = np.diag(self.prior)
-        self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
+        self.fast = self.slow = self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
+        self.pace = np.array([0.5, 0.5])  # weights of the mixtures with fast and with slow weights
         self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
         self.guard, self.full = guard, full
         self.final = [1.0, final, final]  # final temperature, its variance, and that at the start
@@ -35,6 +36,7 @@ class Combination:
         self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])
+        self.weights = self.pace @ np.array([self.fast, self.slow])
         weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
         logits = np.log(self.mixed)
@@ -74,14 +76,22 @@ class Combination:
             self.a[e], self.variance[e], _ = self.updated(start, self.members[e], self.logits[e], hit)
         if self.final[2]:
             self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit)
-        v = self.weights * np.exp(-self.eta * losses)
-        self.weights = self.share / len(v) + (1 - self.share) * v / v.sum()
+        present = ~self.absent
+        both = np.array([w[present] @ self.members[present, y] / w[present].sum() for w in (self.fast, self.slow)])
+        self.pace = self.shared(self.pace, -np.log((1 - self.floor) * both + self.floor / self.classes), 0.001)
+        self.fast = self.shared(self.fast, losses, self.share)
+        self.slow = self.shared(self.slow, losses, 0.001)
         best, common = self.sharp.argmax(), self.counts.argmax()
         self.behind += int(y == common) - int(y == self.output.argmax())
         self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
         self.loss_lead = max(self.loss_lead + np.log(self.sharp[y] / self.shares()[y]), -10)
         self.counts[y] += 1
         return losses
+
+    def shared(self, weights, losses, share):
+        """Return exponential weights after these losses, with a part of them shared out evenly."""
+        v = weights * np.exp(-self.eta * losses)
+        return share / len(v) + (1 - share) * v / v.sum()
 
     def updated(self, temperature, q, row, hit):
         """Return a temperature (factor, variance, first variance) after one more label."""

@@ -5,8 +5,9 @@ For each instance
 1. every expert predicts probabilities; their logits are multiplied by the expert's *temperature* (`_stacking`);
 2. the *stack* adds up all logits, each expert with its own weight (`_stacking`);
 3. the *mixture* is the mean of the experts' and the stack's probabilities under exponential weights (log loss, rate
-   RATE, fixed share): over T instances its log loss exceeds that of the best of k experts and the stack by at most
-   ln(k + 4) / RATE + T ln(1 / (1 - SHARE)) / RATE;
+   RATE, fixed share). There are two sets of weights, of which SHARE and SLOW_SHARE are shared out, and weights of the
+   two mixtures (SLOW_SHARE): over T instances the log loss exceeds that of the best of k experts and the stack by at
+   most (ln 2 + ln(k + 4) + 2 T ln(1 / (1 - SLOW_SHARE))) / RATE;
 4. a *final temperature* calibrates the mixture;
 5. the *guard* (`_guard`) predicts the most frequent label until the mixture has proved better.
 
@@ -23,7 +24,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
-from varifold._numeric.hedge cimport experts_learn, experts_weights
+from varifold._numeric.hedge cimport FIXED as FIXED_RATE, Experts, experts_learn, experts_weights
 from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._error_watch cimport ErrorWatch
 from varifold.auto._expert_set cimport BOUNDED, COLUMNS, ExpertSet
@@ -44,7 +45,8 @@ ctypedef void (*prediction_call)(void*, int) noexcept nogil
 ctypedef int64_t (*restarted_call)(void*) noexcept nogil
 
 cdef double RATE = 0.5                 # of the exponential weights: losses are log losses
-cdef double SHARE = 0.01               # part of all weight that is redistributed evenly after each instance
+cdef double SHARE = 0.01               # part of all weight that is redistributed evenly after each instance,
+cdef double SLOW_SHARE = 0.001         # of the slow weights, and of the weights of both paces
 cdef double TRUST = 4.0                # weight of the stack at the start, as a multiple of an expert's
 cdef double FLOOR = 1e-3               # uniform part of every mixed probability
 cdef double DRIFT = 1e-5               # added to the variances of temperatures and stack per instance
@@ -103,6 +105,8 @@ cdef class ClassificationMixture(Model):
     cdef double* excess_loss           # [expert]: running mean of its log loss less the mixture's
     cdef double* stack_use             # [expert]: running mean of how far it moves the stack's logits
     cdef double* usual_logits          # [class][expert]: running means, used in place of a paused expert's logits
+    cdef Experts slow                  # weights like those of `experts`, with less weight shared
+    cdef Experts pace                  # weights of the mixtures with fast and with slow weights
     cdef Temperature* temperature      # [expert]
     cdef Stack stack
     cdef Temperature* final            # of the mixture
@@ -125,6 +129,8 @@ cdef class ClassificationMixture(Model):
     cdef double* sharpened             # [class]: the mixture at its temperature,
     cdef double* output                # [class]: and after the guard
     cdef double* loss                  # [expert and stack]
+    cdef double* fast_portion          # [expert and stack]: the fast weights,
+    cdef double* slow_portion          # the slow ones
     cdef double* share                 # [slot]: contributions of one expert
 
     def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
@@ -150,6 +156,8 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
         self.arrays.declare("stack_use", &self.stack_use, fixed(k))
         self.arrays.declare("usual_logits", &self.usual_logits, per_class(width=k))
+        self.arrays.declare("slow_weights", &self.slow.held, fixed(k + 1, high=0))
+        self.arrays.declare("pace", &self.pace.held, fixed(2, high=0))
         self.arrays.declare("temperature", <double**> &self.temperature, fixed(k, width=TEMPERATURE_NUMBERS))
         self.arrays.declare("final_temperature", <double**> &self.final, fixed(TEMPERATURE_NUMBERS))
         self.arrays.declare("guard", <double**> &self.guard, fixed(GUARD_NUMBERS))
@@ -165,15 +173,22 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.sharpened, per_class())
         self.arrays.scratch(&self.output, per_class())
         self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.fast_portion, fixed(k + 1))
+        self.arrays.scratch(&self.slow_portion, fixed(k + 1))
         self.arrays.scratch(&self.share, per_slot())
         if stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0:
             raise MemoryError
         self.final.factor = 1.0
         self.final.variance = final_variance
+        self.slow.k, self.pace.k = k + 1, 2
+        self.slow.rate = self.pace.rate = FIXED_RATE
+        self.slow.eta = self.pace.eta = RATE
+        self.slow.share = self.pace.share = SLOW_SHARE
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
             self.pausing[e] = PAUSING.index(expert.pausing)
             self.matrix_side[e] = expert.matrix_side or 0
             self.restarts[e] = isinstance(model, RestartingModel)
+            self.slow.held[e] = -log(TRUST)
             self.temperature[e].factor = expert.temperature
             self.temperature[e].variance = TEMPERATURE_VARIANCE
             if isinstance(model, CategoriesModel):
@@ -326,7 +341,7 @@ cdef class ClassificationMixture(Model):
         cdef int e, c, k = self.classes, stack = self.experts.count
         cdef double total = 0.0
         stack_predict(&self.stack, self.logit, self.calibrated + stack * k)
-        self.experts.update_portions()
+        self.find_portions()
         memset(self.mixed, 0, k * sizeof(double))
         for e in range(stack + 1):
             if e < stack and self.is_idle(e, step):
@@ -336,6 +351,26 @@ cdef class ClassificationMixture(Model):
                 self.mixed[c] += self.experts.portion[e] * self.calibrated[e * k + c]
         for c in range(k):
             self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
+
+    cdef void find_portions(self) noexcept nogil:
+        """Mix the fast and the slow weights of experts and stack."""
+        cdef int e
+        cdef double pace[2]
+        experts_weights(&self.experts.weights, self.fast_portion)
+        experts_weights(&self.slow, self.slow_portion)
+        experts_weights(&self.pace, pace)
+        for e in range(self.experts.count + 1):
+            self.experts.portion[e] = pace[0] * self.fast_portion[e] + pace[1] * self.slow_portion[e]
+
+    cdef double mixture_loss(self, const double* portion, int64_t step, int y) noexcept nogil:
+        """Return the log loss of the experts that are not idle and the stack, mixed by these weights."""
+        cdef int e, k = self.classes, stack = self.experts.count
+        cdef double right = 0.0, total = 0.0
+        for e in range(stack + 1):
+            if e == stack or not self.is_idle(e, step):
+                total += portion[e]
+                right += portion[e] * self.calibrated[e * k + y]
+        return -log((1.0 - FLOOR) * right / total + FLOOR / k)
 
     cdef void sharpen(self) noexcept nogil:
         """Multiply the mixture's logits by the final temperature."""
@@ -400,6 +435,7 @@ cdef class ClassificationMixture(Model):
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil:
         """Update all that combines the experts with their predictions, before they learn the instance."""
         cdef int e, k = self.classes, stack = self.experts.count
+        cdef double paces[2]
         self.predict_all(without_new(&self.experts.views, v))
         self.pass_predictions(v.step)
         self.record(v.step, y)
@@ -416,6 +452,10 @@ cdef class ClassificationMixture(Model):
                 self.update_use(e)
                 temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
                                   self.calibrated + e * k, y, w, DRIFT)
+        paces[0] = self.mixture_loss(self.fast_portion, v.step, y)
+        paces[1] = self.mixture_loss(self.slow_portion, v.step, y)
+        experts_learn(&self.pace, paces, w)
+        experts_learn(&self.slow, self.loss, w)
         experts_learn(&self.experts.weights, self.loss, w)
         guard_learn(self.guard, k, self.sharpened, self.output, self.class_weight, y, w)
         temperature_learn(self.final, self.final_variance, k, self.mixed_logit, self.sharpened, y, w, DRIFT)
@@ -468,9 +508,9 @@ cdef class ClassificationMixture(Model):
         """Write the weights of experts and stack; experts that are not used have none."""
         cdef int e
         cdef double total = 0.0
-        experts_weights(&self.experts.weights, out)
+        self.find_portions()
         for e in range(self.experts.count + 1):
-            out[e] *= e == self.experts.count or not self.takes_no_part(e)
+            out[e] = self.experts.portion[e] * (e == self.experts.count or not self.takes_no_part(e))
             total += out[e]
         for e in range(self.experts.count + 1):
             out[e] /= total
@@ -480,7 +520,7 @@ cdef class ClassificationMixture(Model):
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         cdef int e, stack = self.experts.count
         cdef double total = 0.0
-        self.experts.update_portions()
+        self.find_portions()
         for e in range(stack):
             if not self.experts.disabled[e]:
                 total += (self.experts.portion[e] + self.experts.portion[stack] / stack) * self.magnitude_in(e, slot)

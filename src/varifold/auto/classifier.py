@@ -46,14 +46,16 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     features); a Gaussian per class (64 features, covariances learned by online expectation maximisation);
     `WindowForest` with 10 trees on up to 20,000 instances (fewer if they have more than 12 values: 100,000 values);
     two that recall the 64 columns seen last, linear and additive (150 values): running means of a column's values
-    next to its value and, while it is absent, in its place, and how long it has been absent. With ``"best"`` 30 trees,
-    the 10 nearest of 1,000 and `Additive` with r = 10.
+    next to its value and, while it is absent, in its place, and how long it has been absent; and gradient descent on up
+    to 32 groups of columns that are near copies of each other (correlation .9), one number per group, the mean of those
+    present. With ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
 
     *Combination.* Each expert's logits are multiplied by a temperature, and a stack adds up those of all experts; both
-    are learned by an extended Kalman filter. The mixture is the exponentially weighted mean (log loss, rate 1/2) of the
-    calibrated experts and the stack, with 1% of the weight shared out after each instance: over T instances its log
-    loss exceeds that of the best of the k experts and the stack by at most 2 ln(k + 4) + 2 T ln(1 / (1 - .01)). A final
-    temperature calibrates the mixture.
+    are learned by an extended Kalman filter. Two exponentially weighted means (log loss, rate 1/2) of the calibrated
+    experts and the stack differ in how much weight is shared out after each instance, 1% or .1%: the first follows
+    changes, the second small differences. The mixture is their mean, weighted in the same way (.1%): over T instances
+    its log loss exceeds that of the best of the k experts and the stack by at most 2 ln(2) + 2 ln(k + 4) + 4 T ln(1 /
+    (1 - .001)). A final temperature calibrates the mixture.
 
     *Guard.* Until the mixture has made two more right predictions than the most frequent label, or its log loss is 2
     below that of the class frequencies, it predicts another label only if its probability leads by 1.5 times the lead

@@ -10,6 +10,7 @@ from typing import Literal
 from varifold._engine.models.model import Model
 from varifold._engine.models.regression import RegressionModel
 from varifold.auto._categories import CategoriesModel
+from varifold.auto._groups import GroupsModel
 from varifold.auto._restarting import RestartingModel
 from varifold.copula._copularegressor import CopulaRegression
 from varifold.copula._gaussian import GaussianModel
@@ -144,6 +145,8 @@ _CLASSIFIER = (
     Expert(name="recall, additive", model=lambda: RecallRule(30.0, True, 150.0), pausing="late",
            temperature=2.0, stack_weight=0.0, stack_variance=0.3),
     Expert(name="categories", model=lambda: CategoriesModel(10.0),
+           temperature=1.0, stack_weight=0.0, stack_variance=0.5),
+    Expert(name="groups", model=lambda: GroupsModel(OGDRule(10.0)),
            temperature=1.0, stack_weight=0.0, stack_variance=0.5),
     Expert(name="neighbours, many", model=lambda: NeighboursModel(10, 1_000, single=True), sees="bounded",
            pausing="early", temperature=1.0, stack_weight=0.1, stack_variance=0.06),
