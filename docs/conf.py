@@ -63,7 +63,7 @@ html_css_files = ["varifold.css"]
 html_search_scorer = str(HERE / "search-scorer.js")
 html_logo = html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
-html_sidebars = {"index": [], "start": [], "engine": [], "changelog": []}
+html_sidebars = {"index": [], "start": [], "engine": [], "changelog": [], "benchmarks": []}
 html_theme_options = {
     "logo": {"text": "varifold"},
     "show_toc_level": 2,

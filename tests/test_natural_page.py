@@ -1,0 +1,53 @@
+"""The page of the natural streams and the case studies show what their scripts kept."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CASES = ROOT / "docs" / "cases"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("benchmarks.natural_page")
+
+
+@pytest.mark.parametrize("name", ["README.md", "benchmarks/NATURAL.md"])
+def test_the_tables_are_those_of_the_figures(script: Any, name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = json.loads(script.FIGURES.read_text())
+    assert "<!-- natural: " in text
+    assert script.page(text, found) == text
+
+
+def test_a_changed_figure_changes_the_page(script: Any) -> None:
+    found = json.loads(script.FIGURES.read_text())
+    found["cells"]["nhanes | auto"]["log_loss"] = 0.0123
+    assert ".012" in script.table(found, "log_loss")
+    assert "**.012**" in script.readme_table(found)
+
+
+def test_every_picture_is_there() -> None:
+    text = (ROOT / "benchmarks" / "NATURAL.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    assert len(pictures) >= 4
+    assert [name for name in pictures if not (ROOT / "benchmarks" / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.py")), ids=lambda path: path.stem)
+def test_a_case_study_shows_its_script_output_and_picture(path: Path) -> None:
+    page = path.with_suffix(".md").read_text(encoding="utf-8")
+    assert f"{{literalinclude}} {path.name}" in page
+    assert f"{{literalinclude}} {path.stem}.txt" in page
+    assert f"_static/natural/case-{path.stem}.png" in page
+    assert (ROOT / "docs" / "_static" / "natural" / f"case-{path.stem}.png").exists()
+    assert re.search(r"^varifold \S+, commit [0-9a-f]{7,}$", path.with_suffix(".txt").read_text(), re.M)
+    assert path.stem in (CASES / "index.md").read_text(encoding="utf-8")
