@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from tests.serve.following import stored
 from tests.serve.server import Server, instance
-from varifold import AROW, PerKey
+from varifold import AROW, AutoClassifier, PerKey
 from varifold.serve.core import learners
 from varifold.serve.core.budget import ModelBudget, ServerBudget, learner_bytes
 from varifold.serve.core.errors import BudgetError, RejectedError
@@ -120,6 +121,18 @@ def test_learners_by_key_move_to_disk_before_the_budget_ends() -> None:
     assert len(model.keys) == 300
     assert 20 < len(model.in_memory()) < 200
     assert learner_bytes(model) <= 1_000_000
+
+
+def test_large_learners_by_key_are_loaded_again_within_the_budget() -> None:
+    """To load one takes several times its size, more than moving one other to disk leaves."""
+    budget = ModelBudget(ServerBudget(4 << 20), "m")
+    model = PerKey(AutoClassifier(), key="device")
+    rng = random.Random(2)
+    for i in range(120):
+        budget.learn(model, {"device": f"d{rng.randrange(40)}", **instance(i)["x"]}, instance(i)["y"], 1.0, size=100)
+    assert model.steps == 120
+    assert 2 < len(model.in_memory()) < len(model.keys)
+    assert learner_bytes(model) <= 4 << 20
 
 
 def test_a_number_sent_to_a_classifier_does_not_make_classes_without_end(tmp_path: Path) -> None:

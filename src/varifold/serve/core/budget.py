@@ -28,6 +28,8 @@ _NAME = 56
 """Bytes of a name in addition to its characters."""
 _LEARNER = 8 << 10
 """Bytes of a learner's objects in addition to its arrays."""
+_PARTS = (50, 25, 12, 6, 3, 1)
+"""Parts of a model's budget to free, one after another, by moving learners to disk."""
 _LARGE = 64 << 10
 """Bytes from which one instance must fit into the budget, whether its names are new or not."""
 
@@ -99,17 +101,24 @@ class ModelBudget:
         the learner is measured.
         """
         size += _NAME * len(x)
+        if self._fits(learner, x, truth, size):
+            return
+        if self._measure_again(learner) and self._fits(learner, x, truth, size):
+            return
+        for part in _PARTS:  # a learner that is loaded from disk needs several times its size
+            if not self._spill(learner, self.server.most_per_model // part):
+                break
+            if self._fits(learner, x, truth, size):
+                return
+        raise self._error()
+
+    def _fits(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> bool:
+        """Learn an instance; return False, and learn nothing, if it needs more memory than is left."""
         try:
             self._learn(learner, x, truth, size)
-        except _ExceededError as error:
-            for free in (self._measure_again, self._spill):
-                if free(learner):
-                    try:
-                        self._learn(learner, x, truth, size)
-                        return
-                    except _ExceededError:
-                        continue
-            raise self._error() from error
+        except _ExceededError:
+            return False
+        return True
 
     def _learn(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> None:
         server = self.server
@@ -141,13 +150,13 @@ class ModelBudget:
             self.measure(learner)
         return self.used < before
 
-    def _spill(self, learner: Any) -> bool:
-        """Move some learners by key to disk; return False if there are none."""
+    def _spill(self, learner: Any, size: int) -> bool:
+        """Move learners by key of some size to disk; return False if there are none."""
         most = self.server.most_per_model
         if not isinstance(learner, KeyedLearner):
             return False
         self.measure(learner)
-        if not learner.spill(max(most // 50, _LARGE, self.used - most + most // 20)):
+        if not learner.spill(max(size, _LARGE, self.used - most + most // 20)):
             return False
         self.measure(learner)
         return True
