@@ -15,7 +15,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak http-fuzz dist deploy clean
+.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak words fleet http-fuzz dist deploy clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -130,12 +130,19 @@ sanitize: .venv/sanitized/installed
 	$(BIN)/python -m pip install -q --no-deps --target .venv/sanitized/package .venv/sanitized/varifold-*.whl
 	touch $@
 
-# The server: speed (needs wrk), churning features for SOAK_MINUTES, hostile requests.
+# The server: speed (needs wrk), churn for SOAK_MINUTES, new words without end, sixty devices (needs mosquitto and chromium),
+# hostile requests.
 load: .venv/installed
 	$(BIN)/python -m benchmarks.serve.load
 
 soak: .venv/installed
 	$(BIN)/python -m benchmarks.serve.soak --minutes $(SOAK_MINUTES)
+
+words: .venv/installed
+	$(BIN)/python -m benchmarks.serve.words
+
+fleet: .venv/installed
+	$(BIN)/python -m benchmarks.serve.fleet --picture .venv/fleet.png
 
 http-fuzz: .venv/installed
 	$(BIN)/python -m benchmarks.serve.http_fuzz --requests $(FUZZ_REQUESTS)

@@ -1,1 +1,1 @@
-"""Measure the server: speed (`make load`), churning features (`make soak`), hostile requests (`make http-fuzz`)."""
+"""Measure the server: speed (`make load`), churn (`make soak`, `make words`), devices (`make fleet`), hostile requests."""
