@@ -1,1 +1,1 @@
-"""Measure the server: speed (`make load`), churn (`make soak`, `make words`), devices (`make fleet`), hostile requests."""
+"""Measure the server: speed (`make load`), churn (`make soak`, `make words`), devices (`make fleet`), bad requests."""
