@@ -306,3 +306,19 @@ def test_a_window_that_stopped_growing_and_then_lost_a_feature_has_stopped_when_
         again.learn_one(x, y)
     assert len(engine.dump()[2]["model.window.y"]) == held["model.window.taken"]
     assert all((a == b).all() for a, b in zip(engine.dump()[2].values(), again.dump()[2].values(), strict=True))
+
+
+def test_evicted_features_are_removed_before_their_slots_are_used_again():
+    """They are removed many at a time; predictions and files in between must not show it."""
+    model, often, shown = WindowForest(max_features=40), WindowForest(max_features=40), []
+    for t in range(900):
+        x = {f"word {(t * 7 + j * j) % 300}": 1.0 for j in range(8)} | {"kept": float(t % 2)}
+        shown.append(x)
+        assert often.predict_proba_one(x) == model.predict_proba_one(x)
+        for learner in (model, often):
+            learner.learn_one(x, t % 2)
+        if t % 20 == 0:
+            names, _, arrays = often._engine.dump()
+            keys = np.split(arrays["model.window.keys"], arrays["model.window.ends"][1:-1])
+            assert all({names[key >> 1] for key in row} <= set(x) for row, x in zip(keys, shown, strict=True))
+    assert often.to_bytes() == model.to_bytes()

@@ -83,3 +83,4 @@ cdef class Window:
     cdef void close_ring(self) noexcept nogil
     cdef void put(self, Row* r) noexcept nogil
     cdef void forget(self, int32_t key, double level) noexcept nogil
+    cdef void forget_marked(self, const uint8_t* marked) noexcept nogil

@@ -188,6 +188,22 @@ cdef class Window:
             memmove(r.key + i, r.key + i + 1, (r.n - i) * sizeof(int32_t))
             memmove(r.value + i, r.value + i + 1, (r.n - i) * sizeof(double))
 
+    cdef void forget_marked(self, const uint8_t* marked) noexcept nogil:
+        """Remove the entries with marked keys from all rows, as forget() does for one key."""
+        cdef Py_ssize_t t, i, n, held = min(self.taken, <int64_t> self.most)
+        cdef Row* r
+        for t in range(held):
+            r = &self.row[t]
+            n = 0
+            for i in range(r.n):
+                if not marked[r.key[i]]:
+                    r.key[n], r.value[n] = r.key[i], r.value[i]
+                    n += 1
+                elif self.tabled and not r.key[i] & 1:
+                    self.table[(r.key[i] >> 1) * self.capacity + t] = NONE
+            self.numbers -= r.n - n
+            r.n = n
+
     def dump(self):
         """Return the rows in ring order."""
         cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.most)

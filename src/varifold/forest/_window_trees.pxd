@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport Growing
@@ -24,6 +24,8 @@ cdef class WindowTrees(Growing):
     cdef int32_t* current_key            # scratch [slot]
     cdef double* current_value           # scratch [slot]
     cdef double* part_of               # scratch [slot]: what a feature adds to a prediction
+    cdef uint8_t* marked               # scratch [slot][2]: keys of evicted features that rows and nodes may still hold
+    cdef bint any_marked
 
     cdef int recent(self) noexcept nogil
     cdef int standing(self) noexcept nogil
@@ -41,3 +43,4 @@ cdef class WindowTrees(Growing):
     cdef void plant(self) noexcept nogil
     cdef int32_t blamed(self, int32_t key) noexcept nogil
     cdef void forget_nodes(self, int32_t key, double level) noexcept nogil
+    cdef void forget_marked(self) noexcept nogil

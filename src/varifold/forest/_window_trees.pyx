@@ -4,6 +4,7 @@ import numpy as np
 
 from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport COLUMN, INDICATOR
@@ -57,6 +58,7 @@ cdef class WindowTrees(Growing):
         self.arrays.scratch(&self.current_key, per_slot())
         self.arrays.scratch(&self.current_value, per_slot())
         self.arrays.scratch(&self.part_of, per_slot())
+        self.arrays.scratch(&self.marked, per_slot(width=2))
         self.arrays.scratch(&self.table, per_class(width=MOST_CUTS + 2))
         self.arrays.scratch(&self.total, per_class())
         self.arrays.scratch(&self.present, per_class())
@@ -79,17 +81,32 @@ cdef class WindowTrees(Growing):
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Remove a feature from rows and splits; a removed level leaves its column present."""
+        """Remove a feature from rows and splits; a removed level leaves its column present.
+
+        Features are evicted many at a time: those that are no levels are marked, and removed together before rows or
+        nodes are next used.
+        """
         self.arrays.forget(slot)
         if self.space.kind[slot] & INDICATOR:
             self.window.forget(2 * self.space.column[slot] + 1, slot)
             self.forget_nodes(2 * self.space.column[slot] + 1, slot)
             return
-        self.window.forget(2 * slot, 0.0)
-        self.forget_nodes(2 * slot, 0.0)
-        if not self.space.kind[slot] & COLUMN:
-            self.window.forget(2 * slot + 1, 0.0)
-            self.forget_nodes(2 * slot + 1, 0.0)
+        self.marked[2 * slot] = 1
+        self.marked[2 * slot + 1] |= not self.space.kind[slot] & COLUMN
+        self.any_marked = True
+
+    cdef void forget_marked(self) noexcept nogil:
+        """Remove the marked features from rows and splits."""
+        cdef Py_ssize_t i
+        if not self.any_marked:
+            return
+        self.window.forget_marked(self.marked)
+        for i in range(2, self.nodes.used):
+            if self.marked[self.nodes.key[i]]:
+                self.nodes.key[i] = 0
+                self.nodes.value[i] = 0.0
+        memset(self.marked, 0, 2 * self.capacity)
+        self.any_marked = False
 
     cdef void forget_nodes(self, int32_t key, double level) noexcept nogil:
         """Disable splits with this key (and level, unless 0): every instance is treated as absent."""
@@ -121,7 +138,8 @@ cdef class WindowTrees(Growing):
         return 1.0 / (1.0 + exp(-self.lead)) / recent if t < recent else 1.0 / (1.0 + exp(self.lead)) / self.earlier
 
     cdef void read(self, View* v) noexcept nogil:
-        """Read the instance by column."""
+        """Read the instance by column; what was forgotten is removed first."""
+        self.forget_marked()
         self.current.key = self.current_key
         self.current.value = self.current_value
         read_view(v, self.space, &self.current)
@@ -247,6 +265,7 @@ cdef class WindowTrees(Growing):
 
     def dump_trees(self):
         """Return window, nodes, the growing tree and counters."""
+        self.forget_marked()
         counters = [self.grown, self.length, self.since, self.judged, self.rising, self.earlier, self.earlier_length,
                     self.trial]
         return {**self.window.dump(), **self.nodes.dump(self.classes), **self.dump_growth(),
