@@ -275,6 +275,8 @@ def test_topics_and_properties_that_cannot_be_used(tmp_path: Path) -> None:
         KafkaTopics("a:1", "readings", "readings")
     with pytest.raises(ParameterError, match=r"group\.id is set by the server"):
         KafkaTopics("a:1", "readings", properties={"group.id": "mine"})
+    with pytest.raises(ParameterError, match=r'--kafka-config: No such configuration property: "sasl\.word"'):
+        KafkaTopics("a:1", "readings", properties={"sasl.word": "a"}).check()
     path = tmp_path / "client.properties"
     path.write_text("# secured\nsecurity.protocol = SASL_SSL\n\nsasl.password=a=b\n")
     assert read_properties(path) == {"security.protocol": "SASL_SSL", "sasl.password": "a=b"}

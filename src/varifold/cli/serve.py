@@ -293,11 +293,9 @@ def _kafka(args: argparse.Namespace) -> Any:
         return None
     if args.kafka_readings is None:
         raise ParameterError("--kafka needs --kafka-readings TOPIC")
-    from varifold.serve.extra import confluent_kafka
     from varifold.serve.kafka import KafkaTopics, read_properties
 
-    confluent_kafka.version()  # a missing extra is reported before anything is opened
-    return KafkaTopics(
+    topics = KafkaTopics(
         args.kafka,
         args.kafka_readings,
         args.kafka_labels,
@@ -309,6 +307,8 @@ def _kafka(args: argparse.Namespace) -> Any:
         start=args.kafka_from,
         properties=read_properties(args.kafka_config) if args.kafka_config else {},
     )
+    topics.check()
+    return topics
 
 
 def _topics(args: argparse.Namespace) -> Any:

@@ -68,6 +68,18 @@ class KafkaTopics:
         if ours is not None:
             raise ParameterError(f"the property {ours} is set by the server; remove it from --kafka-config")
 
+    def clients(self) -> dict[str, Any]:
+        """Return the properties of consumer and producer."""
+        ours = {"bootstrap.servers": self.brokers, "client.id": f"varifold-{self.model}", "log_level": 2}
+        return {**ours, **self.properties}
+
+    def check(self) -> None:
+        """Reject properties that librdkafka does not accept; no broker is needed."""
+        try:
+            confluent_kafka.Consumer({**self.clients(), "group.id": "check"}).close()
+        except confluent_kafka.KafkaException as error:
+            raise ParameterError(f"--kafka-config: {error.args[0].str()}") from error
+
 
 def read_properties(path: Path) -> dict[str, str]:
     """Read a file of properties: lines NAME=VALUE, as other clients of Kafka have them; # starts a comment."""
@@ -178,18 +190,10 @@ class Feed:
         self.owner = owner
         self.topics = owner.topics
         self.model = model
-        common = {
-            "bootstrap.servers": self.topics.brokers, "client.id": f"varifold-{model.name}", "log_level": 2,
-            **self.topics.properties, "error_cb": owner.on_error,
-        }  # fmt: skip
-        try:
-            self.consumer = confluent_kafka.Consumer(
-                common
-                | {"group.id": f"varifold-{model.name}", "enable.auto.commit": False, "auto.offset.reset": "error"}
-            )
-            self.producer = confluent_kafka.Producer(common) if self.topics.predictions else None
-        except confluent_kafka.KafkaException as error:
-            raise ParameterError(f"--kafka-config: {error.args[0].str()}") from error
+        common = {**self.topics.clients(), "error_cb": owner.on_error}
+        reading = {"group.id": f"varifold-{model.name}", "enable.auto.commit": False, "auto.offset.reset": "error"}
+        self.consumer = confluent_kafka.Consumer(common | reading)
+        self.producer = confluent_kafka.Producer(common) if self.topics.predictions else None
         self._partitions: list[Partition] = []
         self._late: dict[Partition, deque[Any]] = {}
         self._bounds: dict[Partition, dict[Partition, int]] = {}
