@@ -97,3 +97,19 @@ def test_values_of_single_precision_take_half_the_room():
     whole, single = (engine.dump()[2]["model.x"] for engine in engines)
     assert (single == whole.astype(np.float32)).all()
     assert (single != whole).any()
+
+
+def test_evicted_features_are_removed_before_their_slots_are_used_again():
+    """They are removed many at a time; predictions and files in between must not show it."""
+    model, often, shown = varifold.Neighbours(max_features=40), varifold.Neighbours(max_features=40), []
+    for t in range(400):
+        x = {f"word {(t * 7 + j * j) % 300}": 1.0 for j in range(8)} | {"kept": float(t % 2)}
+        shown.append(x)
+        assert often.predict_proba_one(x) == model.predict_proba_one(x)
+        for learner in (model, often):
+            learner.learn_one(x, t % 2)
+        if t % 20 == 0:
+            names, _, arrays = often._engine.dump()
+            rows = np.split(arrays["model.slots"], arrays["model.ends"][1:-1])
+            assert all({names[slot] for slot in row} <= set(x) for row, x in zip(rows, shown, strict=True))
+    assert often.to_bytes() == model.to_bytes()

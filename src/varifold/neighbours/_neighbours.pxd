@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from varifold._engine.models.model cimport Model
@@ -39,8 +39,11 @@ cdef class NeighboursModel(Model):
     cdef double* partial_scores        # scratch, [class]: scores without one feature
     cdef int32_t* partial_slot         # scratch: slots of the instance without one feature
     cdef double* partial_x             # scratch: their values
+    cdef uint8_t* marked               # scratch [slot]: evicted features that rows may still hold
+    cdef bint any_marked
 
     cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil
+    cdef void forget_marked(self) noexcept nogil
     cdef double distance(self, Row* r) noexcept nogil
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil

@@ -9,7 +9,7 @@ import numpy as np
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
@@ -25,18 +25,6 @@ cdef double ANY = 1e999
 cdef double NONE = ANY - ANY    # NaN: marks an absent value in `table`
 cdef Py_ssize_t MOST_CELLS = 1 << 18    # maximum size of the table
 cdef double LARGEST_SINGLE = 3e38    # bound of values stored in single precision
-
-
-cdef inline Py_ssize_t first_at_least(const int32_t* slots, Py_ssize_t n, int32_t slot) noexcept nogil:
-    """Return the place of the first of n ascending slots that is not below `slot`; n if there is none."""
-    cdef Py_ssize_t low = 0, middle
-    while low < n:
-        middle = (low + n) >> 1
-        if slots[middle] < slot:
-            low = middle + 1
-        else:
-            n = middle
-    return low
 
 
 cdef class NeighboursModel(Model):
@@ -63,6 +51,7 @@ cdef class NeighboursModel(Model):
         self.arrays.scratch(&self.partial_scores, per_class())
         self.arrays.scratch(&self.partial_slot, per_slot())
         self.arrays.scratch(&self.partial_x, per_slot())
+        self.arrays.scratch(&self.marked, per_slot())
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -110,18 +99,28 @@ cdef class NeighboursModel(Model):
         return self.reserve_row(&self.row[self.taken % self.window], min(n + n_new, self.widest))
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        """Remove the slot from every stored instance, as it may be reused for another feature."""
-        cdef Py_ssize_t i, j
+        """Mark the slot, which may be reused for another feature; features are evicted many at a time."""
+        self.marked[slot] = 1
+        self.any_marked = True
+
+    cdef void forget_marked(self) noexcept nogil:
+        """Remove the marked slots from every stored instance; call it before instances are used."""
+        cdef Py_ssize_t i, j, n
         cdef Row* r
+        if not self.any_marked:
+            return
         for i in range(self.window):
             r = &self.row[i]
-            j = first_at_least(r.slot, r.n, slot)
-            if j < r.n and r.slot[j] == slot:
-                r.n -= 1
-                memmove(r.slot + j, r.slot + j + 1, (r.n - j) * sizeof(int32_t))
-                memmove(r.x + j, r.x + j + 1, (r.n - j) * sizeof(double))
-        for i in range(self.window if slot < self.tabled else 0):
-            self.table[slot * self.window + i] = NONE
+            n = 0
+            for j in range(r.n):
+                if not self.marked[r.slot[j]]:
+                    r.slot[n], r.x[n] = r.slot[j], r.x[j]
+                    n += 1
+                elif self.tabled:
+                    self.table[r.slot[j] * self.window + i] = NONE
+            r.n = n
+        memset(self.marked, 0, self.capacity)
+        self.any_marked = False
 
     # ---------------------------------------------------------------- predicting
 
@@ -140,6 +139,7 @@ cdef class NeighboursModel(Model):
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil:
         """Compute the distances to the stored instances into `total`: by table, or one instance at a time."""
         cdef Py_ssize_t i
+        self.forget_marked()
         if self.tabled == 0:
             for i in range(v.n):
                 if v.slot[i] != 0:
@@ -218,6 +218,7 @@ cdef class NeighboursModel(Model):
         """Replace the oldest instance by this one; call prepare() first."""
         cdef Row* r = &self.row[self.taken % self.window]
         cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0
+        self.forget_marked()
         self.counts[y] += w
         self.enter(self.taken % self.window, True)
         r.n = min(v.n - first, self.widest)
@@ -237,6 +238,7 @@ cdef class NeighboursModel(Model):
         cdef Py_ssize_t i, n, at = 0, held = min(self.taken, <int64_t> self.window)
         cdef int32_t[::1] slots
         cdef double[::1] x
+        self.forget_marked()
         ends = np.cumsum([0, *[self.row[i].n for i in range(held)]], dtype=np.int64)
         slots = np.zeros(ends[held], dtype=np.int32)
         x = np.zeros(ends[held])
