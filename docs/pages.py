@@ -156,13 +156,18 @@ def results(path: Path) -> dict[str, str]:
     papers: dict[str, list[list[str]]] = {}
     common: list[list[str]] = []
     for section in sections:
-        paper, comma, _ = section[0].removeprefix("## ").partition(", Table") if section else ("", "", "")
-        (papers.setdefault(paper, []) if comma else common).append(section)
+        paper, _, _ = section[0].removeprefix("## ").partition(", Table") if section else ("", "", "")
+        tables = any(line.startswith("varifold bench run ") for line in section)
+        (papers.setdefault(paper, []) if tables else common).append(section)
     names = {paper: re.sub(r"[^a-z0-9]+", "-", paper.lower()).strip("-") for paper in papers}
-    pages = {
-        names[paper]: "\n".join([f"# {paper}", "", *(line for part in parts for line in part)]) + "\n"
-        for paper, parts in papers.items()
-    }
+    pages = {}
+    for paper, parts in papers.items():
+        lines = [line for part in parts for line in part]
+        if lines[0] == f"## {paper}":  # a survey: its section is the page
+            lines = [re.sub("^##", "#", line) for line in lines]
+        else:
+            lines = [f"# {paper}", "", *lines]
+        pages[names[paper]] = "\n".join(lines) + "\n"
     tree = ["", "```{toctree}", ":maxdepth: 2", "", *(names[paper] for paper in papers), "```", ""]
     pages["index"] = "\n".join([*(common[0] if common else []), *tree, *(line for part in common[1:] for line in part)])
     return pages

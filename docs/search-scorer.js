@@ -1,7 +1,8 @@
 // Order of the results of a search: pages that explain first, then the reference, by how well each matches.
+const behind = { "reference/command-line": 10, "reference/generated": 30, changelog: 40 };
 var Scorer = {
   score: ([docname, title, anchor, descr, score, filename]) =>
-    docname.startsWith("reference/generated/") ? score - 30 : docname === "changelog" ? score - 40 : score,
+    score - (behind[docname.split("/").slice(0, 2).join("/")] || 0),
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
