@@ -7,6 +7,7 @@ from varifold.bench import tables
 from varifold.bench.compare import fill
 from varifold.bench.statements import STATEMENTS, check_statements
 from varifold.cli import main
+from varifold.report.markdown import pipe_table
 from varifold.report.statements import statement_counts, statement_grids
 
 
@@ -70,6 +71,11 @@ def test_a_gain_of_less_than_half_of_the_claimed_one_does_not_hold():
 
     assert verdict(0.26).holds is True  # 13.3 %; 22.0 and 16.6 % are claimed
     assert verdict(0.27).holds is False  # 10.0 %
+
+
+def test_columns_of_sentences_are_aligned_to_the_left(empty):
+    rule = pipe_table(statement_grids(empty)["OLVF"], "claim")[1]
+    assert rule == "| --- | ---: | --- | ---: | --- |"
 
 
 def test_the_grid_and_the_command(empty, tmp_path, capsys):

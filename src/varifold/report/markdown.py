@@ -31,6 +31,9 @@ GAPS = {False: "The as-paper numbers furthest behind print", True: "The as-paper
 _MANY = 10
 """Tables in a report with the title Results."""
 
+_TEXTS = frozenset({"reason", "figure"})
+"""Columns of sentences, aligned to the left."""
+
 LEGEND = """\
 Next to each printed number are two of ours: *as paper* (its text, its scaling, its parameters where they are known) \
 and *defaults* (the library as it comes: online scaling, intercept). `+` better than printed, `≈` equal, `−` worse. \
@@ -191,7 +194,8 @@ def pipe_table(grid: Grid, corner: str) -> list[str]:
         if name:
             header[place] = f"{name}: {header[place]}"
         place += width
-    lines = [_line([corner, *header]), _line(["---", *["---:"] * len(header)])]
+    rules = ["---" if name in _TEXTS else "---:" for name in grid.columns]
+    lines = [_line([corner, *header]), _line(["---", *rules])]
     for name, cells in [*grid.rows, *grid.foot]:
         lines.append(_line([name, *map(_cell, cells)]))
     return lines
