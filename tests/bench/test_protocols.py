@@ -178,5 +178,7 @@ def test_the_numbers_furthest_behind_print_are_listed_with_their_reason():
     assert text.count("no intercept in the paper |") == 1, "a reason is given once"
     assert text.count(" | As for OLVF on german above. |") == 2
     assert "not known" in text
-    assert "furthest behind print" in page([one])
+    html = page([one])
+    assert "furthest behind print" in html
+    assert '<td class="text">no intercept in the paper</td>' in html, "broken into lines"
     assert "furthest behind print" not in markdown([fill(table, {})])

@@ -265,3 +265,10 @@ def test_difference_diagram_names_everything():
 
 def test_short():
     assert [short(v) for v in (0.3334, 1.0, 0.0, float("nan"))] == [".333", "1.000", ".000", "–"]
+
+
+def test_the_notes_of_a_page_have_no_marks_of_markdown():
+    html = page([fill(find_table(name), {}) for name in ("orf3v-2", "survey")])
+    assert "<em>worst stump</em>" in html
+    assert "<em>auto, balanced</em> (<code>objective=balanced</code>)" in html
+    assert "*" not in re.sub(r"<style>.*?</style>", "", html, flags=re.S).replace('<b class="k">*</b>', "")

@@ -17,6 +17,8 @@ from varifold.bench.table import Data, Method, Setting, Table
 __all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
 
 COLUMN = {"paper": "as paper", "default": "defaults"}
+SENTENCES = frozenset({"reason", "figure"})
+"""Columns of sentences: aligned to the left, and broken into lines."""
 METRIC = {
     "cer": "error rate",
     "accuracy": "accuracy",

@@ -9,6 +9,7 @@ from varifold.bench.compare import Filled
 from varifold.bench.table import Setting
 from varifold.report.grids import (
     METRIC,
+    SENTENCES,
     Grid,
     Shown,
     gap_grid,
@@ -30,9 +31,6 @@ COUNTS = "In how many printed cells ours is better, equal and worse"
 GAPS = {False: "The as-paper numbers furthest behind print", True: "The as-paper numbers furthest ahead of print"}
 _MANY = 10
 """Tables in a report with the title Results."""
-
-_TEXTS = frozenset({"reason", "figure"})
-"""Columns of sentences, aligned to the left."""
 
 LEGEND = """\
 Next to each printed number are two of ours: *as paper* (its text, its scaling, its parameters where they are known) \
@@ -194,7 +192,7 @@ def pipe_table(grid: Grid, corner: str) -> list[str]:
         if name:
             header[place] = f"{name}: {header[place]}"
         place += width
-    rules = ["---" if name in _TEXTS else "---:" for name in grid.columns]
+    rules = ["---" if name in SENTENCES else "---:" for name in grid.columns]
     lines = [_line([corner, *header]), _line(["---", *rules])]
     for name, cells in [*grid.rows, *grid.foot]:
         lines.append(_line([name, *map(_cell, cells)]))

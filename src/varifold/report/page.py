@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from importlib import resources
@@ -12,6 +13,7 @@ from varifold.bench.table import Setting
 from varifold.report.figures import charts, legend
 from varifold.report.grids import (
     METRIC,
+    SENTENCES,
     Grid,
     Shown,
     gap_grid,
@@ -110,10 +112,10 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     parts = [f'<section id="{escape(table.name)}"><h2>{escape(table.title)}</h2>', f"<p>{escape(table.caption)}.</p>"]
     if table.stand_in:
         parts.append(f'<p class="warn">{escape(table.stand_in)}</p>')
-    notes = [*table.notes, *(line.replace("*", "") for line in readings(one))]
+    notes = [*table.notes, *readings(one)]
     if not table.parameters:
         notes += [line for line in (coverage(one), capped(one)) if line]
-    parts.append('<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>")
+    parts.append('<ul class="notes">' + "".join(f"<li>{_marked(note)}</li>" for note in notes) + "</ul>")
     gaps = gap_lines(one)
     if gaps:
         listed = "".join(f"<li>{escape(line)}</li>" for line in gaps)
@@ -200,8 +202,9 @@ def html_table(grid: Grid, corner: str) -> str:
         place += width
     spans = "".join(f'<th colspan="{width}" scope="colgroup">{escape(name)}</th>' for name, width in grid.spans)
     columns = "".join(f"<th{_edge(i in first)}>{escape(name)}</th>" for i, name in enumerate(grid.columns))
-    body = "".join(_row(name, cells, first) for name, cells in grid.rows)
-    foot = "".join(_row(name, cells, first) for name, cells in grid.foot)
+    texts = {i for i, name in enumerate(grid.columns) if name in SENTENCES}
+    body = "".join(_row(name, cells, first, texts) for name, cells in grid.rows)
+    foot = "".join(_row(name, cells, first, texts) for name, cells in grid.foot)
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="table"><table>'
         f'<thead><tr><th rowspan="2" class="name">{escape(corner)}</th>{spans}</tr><tr>{columns}</tr></thead>'
@@ -209,17 +212,22 @@ def html_table(grid: Grid, corner: str) -> str:
     )
 
 
+def _marked(note: str) -> str:
+    """Return a note as HTML; it may have the emphasis and the code of Markdown."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escape(note)))
+
+
 def _edge(is_first: bool) -> str:
     return ' class="edge"' if is_first else ""
 
 
-def _row(name: str, cells: list[Shown], first: set[int]) -> str:
-    shown = "".join(_cell(cell, i in first) for i, cell in enumerate(cells))
+def _row(name: str, cells: list[Shown], first: set[int], texts: set[int]) -> str:
+    shown = "".join(_cell(cell, i in first, i in texts) for i, cell in enumerate(cells))
     return f'<tr><th scope="row" class="name">{escape(name)}</th>{shown}</tr>'
 
 
-def _cell(shown: Shown, edge: bool) -> str:
-    classes = " ".join(c for c in (shown.tone, "edge" if edge else "") if c)
+def _cell(shown: Shown, edge: bool, text: bool) -> str:
+    classes = " ".join(c for c in (shown.tone, "edge" if edge else "", "text" if text else "") if c)
     sign = f"<i>{shown.sign}</i> " if shown.sign else ""
     flag = f"<sup>{shown.flag}</sup>" if shown.flag else ""
     spread = f"<small>{escape(shown.spread)}</small>" if shown.spread else ""
