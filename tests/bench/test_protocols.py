@@ -8,11 +8,11 @@ import pytest
 
 from tests.bench.test_report import outcomes
 from varifold import Block, datasets
-from varifold.bench import Cell, find_table
+from varifold.bench import Cell, find_table, tables
 from varifold.bench.compare import fill, largest_gaps, tally, won
 from varifold.bench.sources import coded, stream_of
 from varifold.bench.table import Remark
-from varifold.bench.work import measure
+from varifold.bench.work import measure, spec_of
 from varifold.report.grids import result_grid
 from varifold.report.markdown import markdown
 from varifold.report.page import page
@@ -182,3 +182,21 @@ def test_the_numbers_furthest_behind_print_are_listed_with_their_reason():
     assert "furthest behind print" in html
     assert '<td class="text">no intercept in the paper</td>' in html, "broken into lines"
     assert "furthest behind print" not in markdown([fill(table, {})])
+
+
+def test_as_paper_cells_have_nothing_that_the_papers_do_not():
+    """Neither calibrated probabilities nor a majority bias nor scaling while learning."""
+    cells = {
+        (cell.model, cell.overrides): cell
+        for table in tables().values()
+        for slot in table.slots(1)
+        if slot.column != "default"
+        for candidates in slot.cells.values()
+        for cell in candidates
+    }
+    assert len(cells) > 50
+    for cell in cells.values():
+        learner = spec_of(cell)()
+        for name, value in (("calibrate", False), ("scale", "none"), ("majority_bias", False)):
+            if hasattr(learner, name) and (name != "majority_bias" or learner.fit_intercept):
+                assert getattr(learner, name) == value, (cell.model, name)

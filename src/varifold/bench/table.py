@@ -292,7 +292,7 @@ class Table:
         return Slot(setting, data, method.name, column, cells, gap)
 
     def _treatment(self, method: Method, data: Data, column: str) -> tuple[str, str]:
-        """Return the scaling of the whole set, and the overrides that prevent the learner from scaling again."""
+        """Return the scaling of the whole set, and the overrides that disable what the paper's learners do not have."""
         positive = [f"positive={data.positive}"] if data.positive else []
         first = [f"first={data.first}"] if data.first is not None else []
         if column == "default":
@@ -302,7 +302,8 @@ class Table:
         intercept = self.intercept if method.intercept is None else method.intercept
         steps = [s for s in (*first, codes, scale, *positive) if s and s != "none"]
         # without intercept there is no majority bias to turn off
-        pure = f"scale=none,fit_intercept={intercept}" + (",majority_bias=False" if intercept else "")
+        bias = ",majority_bias=False" if intercept else ""
+        pure = f"scale=none,fit_intercept={intercept}{bias},calibrate=False"
         return "+".join(steps) or "none", pure
 
 
