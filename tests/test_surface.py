@@ -22,7 +22,7 @@ CLASSES = {
     registry[name].__name__: registry[name]
     for registry in (models, detectors, transformers)
     for name in registry.class_names().values()
-} | {name: getattr(varifold, name) for name in ("PerKey", "PerKeyDetector", "PerKeyRegressor", "Vote")}
+} | {name: getattr(varifold, name) for name in ("PerKey", "PerKeyDetector", "PerKeyRegressor", "Vote", "VoteDetector")}
 HIDDEN = {"base", "cli"}
 MODULES = sorted(
     name

@@ -65,6 +65,7 @@ _OTHERS = {
     "PerKeyDetector": "varifold.ensemble.per_key",
     "PerKeyRegressor": "varifold.ensemble.per_key",
     "Vote": "varifold.ensemble.vote",
+    "VoteDetector": "varifold.ensemble.vote_detector",
     "from_bytes": "varifold.base.saving",
     "learn_parallel": "varifold.ensemble.parallel",
     "load": "varifold.base.saving",

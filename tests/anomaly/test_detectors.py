@@ -11,6 +11,7 @@ import pytest
 
 import varifold
 from tests.oracles import detectors as oracles
+from varifold.evaluate import detection_scores
 
 
 def instances(count: int, seed: int = 0) -> list[dict[Any, Any]]:
@@ -67,6 +68,57 @@ def test_follows_the_oracle(detector: Any, make: Any, count: int) -> None:
         if given or columns:
             oracle.learn(given, slots)
     assert len(alarms.recent.scores) > 200
+
+
+def test_labels_weigh_the_experts_as_the_oracle_does() -> None:
+    model, oracle = varifold.AutoDetector(), oracles.Auto()
+    space, slots = model._engine.space, {}
+    for t, x in enumerate(instances(300, seed=4)):
+        given = plain(x)
+        known = {name: v for name, v in given.items() if name in slots}
+        score = oracle.score(known, slots) if known else 0.0
+        assert model.score_one(x) == pytest.approx(score, rel=1e-9, abs=1e-9), t
+        model.learn_one(x)
+        slots.update({name: space.id_of(name) for name in given})
+        oracle.learn(given, slots)
+        if t > 50 and t % 3 == 0 and given:
+            odd = {"a": 2.0, "b": -4.0 - t % 5}  # only together
+            for labelled, anomaly in ((x, False), (odd, True)):
+                model.label_one(labelled, anomaly)
+                oracle.label(plain(labelled), slots, anomaly)
+    assert list(model.weights.values()) == pytest.approx(oracle.weights().tolist(), rel=1e-9)
+    assert model.weights["tail"] < 1.0 / 4.5
+    before = model.weights
+    model.label_one({"never seen": 1.0}, True)
+    assert model.weights == before
+    loaded = varifold.from_bytes(model.to_bytes())
+    assert loaded.weights == before
+    with pytest.raises(varifold.errors.TargetError, match="pass True"):
+        model.label_one({"a": 1.0}, 1)  # type: ignore[arg-type]
+
+
+def test_labels_find_the_expert_of_a_stream() -> None:
+    """Anomalies that only break a correlation: with labels of a few, the others are found better."""
+
+    def rows(seed: int) -> tuple[list[dict[str, float]], list[bool]]:
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(3000, 1)) + 0.3 * rng.normal(size=(3000, 8))
+        odd = rng.random(3000) < 0.05
+        z[odd, 0] *= -1.0
+        return [{f"f{j}": float(v) for j, v in enumerate(row)} for row in z], odd.tolist()
+
+    areas = []
+    for share in (0.0, 0.1):
+        model, rng = varifold.AutoDetector(), random.Random(1)
+        data, odd = rows(3)
+        scores = []
+        for x, anomaly in zip(data, odd, strict=True):
+            scores.append(model.score_one(x))
+            model.learn_one(x)
+            if rng.random() < share:
+                model.label_one(x, anomaly)
+        areas.append(detection_scores(scores, odd, [False] * len(odd)).auroc)
+    assert areas[1] > areas[0] + 0.01
 
 
 @pytest.mark.parametrize("name", list(varifold.detectors))

@@ -43,6 +43,8 @@ def make(kind: str) -> Any:
     """Make a new object of a registered method, or of AROW by key or voting."""
     if kind == "vote":
         return varifold.Vote([varifold.AROW(), varifold.GaussianNB()])
+    if kind == "votedetector":
+        return varifold.VoteDetector([varifold.TailDetector(), varifold.PresenceDetector()])
     if kind in composites:
         models = {"perkey": "arow", "perkeydetector": "taildetector", "perkeyregressor": "arowregressor"}
         return composites[kind](models[kind], key="key", most=1)

@@ -470,3 +470,23 @@ def test_a_detector_is_for_its_own_class():
         varifold.PerKey(varifold.TailDetector())
     with pytest.raises(varifold.errors.ParameterError, match="holds detectors"):
         varifold.PerKeyDetector(varifold.AROW())
+
+
+def test_labels_weigh_the_experts_of_one_key() -> None:
+    model = varifold.PerKeyDetector(varifold.AutoDetector(), key="device")
+    rng = random.Random(1)
+    for _ in range(300):
+        for device in ("a", "b"):
+            load = rng.gauss(0.0, 1.0)
+            model.learn_one({"device": device, "load": load, "heat": load + rng.gauss(0.0, 0.1)})
+    for _ in range(10):
+        load = rng.gauss(0.0, 1.0)
+        model.label_one({"device": "a", "load": load, "heat": load}, anomaly=False)
+        model.label_one({"device": "a", "load": 1.0, "heat": -1.0}, anomaly=True)
+    a, b = model.learner("a"), model.learner("b")
+    assert a.weights != b.weights == varifold.AutoDetector().weights
+    assert a.weights["copula"] > b.weights["copula"]
+    with pytest.raises(varifold.errors.DataError, match="'c' has learned no instance"):
+        model.label_one({"device": "c", "load": 1.0}, anomaly=True)
+    with pytest.raises(varifold.errors.ParameterError, match="learns no labels"):
+        varifold.PerKeyDetector(varifold.TailDetector(), key="device").label_one({"device": "a"}, anomaly=True)

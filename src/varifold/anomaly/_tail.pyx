@@ -82,13 +82,26 @@ cdef class TailModel(Model):
             out[i] /= sqrt(<double> known)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
-        cdef Py_ssize_t i
+        cdef double score
+        self.learn_scored(v, y, w, &score, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        """Score the instance, then add its values; each surprise is computed once."""
+        cdef Py_ssize_t i, known = 0
         cdef int32_t slot, owner
         cdef double s
+        scores[0] = 0.0
+        for i in range(v.n):
+            self.part[i] = self.surprise(v.slot[i], v.raw[i])
+            if self.part[i] >= 0.0:
+                known += 1
+                scores[0] += self.part[i] - self.mean[self.owner(v.slot[i])]
+        if known:
+            scores[0] /= sqrt(<double> known)
         for i in range(v.n):
             slot = v.slot[i]
             owner = self.owner(slot)
-            s = self.surprise(slot, v.raw[i])
+            s = self.part[i]
             self.count[slot] += 1.0
             if owner != slot:
                 self.count[owner] += 1.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from varifold.anomaly._auto import AutoDetectorModel
 from varifold.anomaly._copula import CopulaDetectorModel
@@ -12,9 +14,15 @@ from varifold.anomaly._neighbours import NeighboursDetectorModel
 from varifold.anomaly._tail import TailModel
 from varifold.base.declared import declared
 from varifold.base.detector import VaryingDetector
+from varifold.base.estimator import undisturbed
+from varifold.base.learner import Instance
 from varifold.base.params import Constraint, Integer
+from varifold.errors import TargetError
 
 __all__ = ["AutoDetector"]
+
+_WEIGHTS = {"tail": 1.0, "copula": 0.5, "neighbours": 2.0, "isolation": 1.0}
+"""Weights of the experts without labels, in their order."""
 
 
 @declared
@@ -35,7 +43,10 @@ class AutoDetector(VaryingDetector):
     -----
     *No paper.* The score is a weighted mean over the experts of ``-log(p)``, where p is the share of an expert's last
     1,000 scores that are larger: the same for all kinds of scores, and largest if several experts agree. Neighbours
-    count twice, the copula half.
+    count twice, the copula half. Labels, if some come (`label_one`), multiply these weights by
+    ``exp(-4 n (loss - least loss))``: the loss of an expert is the mean of p of the labelled anomalies and of 1 - p of
+    the labelled usual instances, in equal parts, and n is the number of labels of the rarer kind. Earlier labels fade
+    by .01 with each label of their kind.
 
     `explain_one` splits each expert's part among the features that raise its score.
 
@@ -50,6 +61,14 @@ class AutoDetector(VaryingDetector):
     ...     model.learn_one({"speed": speed, "flow": 2 * speed + step % 5})
     >>> model.is_anomaly_one({"speed": 300, "flow": -90}), model.is_anomaly_one({"speed": 80, "flow": 162})
     (True, False)
+
+    Labels are not needed. Where an operator confirms or rejects an alarm, they improve the weights:
+
+    >>> for step in range(20):
+    ...     model.label_one({"speed": 40, "flow": 180 + step}, anomaly=True)
+    ...     model.label_one({"speed": 3 * step, "flow": 6 * step}, anomaly=False)
+    >>> max(model.weights, key=model.weights.get)
+    'copula'
 
     """
 
@@ -68,5 +87,25 @@ class AutoDetector(VaryingDetector):
                 "neighbours": NeighboursDetectorModel(10, 300),
                 "isolation": IsolationModel(32, 256, self.seed),
             },
-            {"tail": 1.0, "copula": 0.5, "neighbours": 2.0, "isolation": 1.0},
+            _WEIGHTS,
         )
+
+    def label_one(self, x: Instance, anomaly: bool) -> None:
+        """Learn whether an instance, learned before or not, is an anomaly: experts that scored it well gain weight.
+
+        The instance itself is not learned again. An instance without known features changes nothing.
+        """
+        if not isinstance(anomaly, bool | np.bool_):
+            raise TargetError(f"anomaly is {anomaly!r}; pass True for an anomaly, False for a usual instance")
+        model: Any = self._engine.model
+        with self._engine:
+            model.begin_label()
+            self._engine.predict_one(x)
+            model.label(bool(anomaly))
+
+    @property
+    @undisturbed
+    def weights(self) -> dict[str, float]:
+        """Weight of each expert in the score; they sum to 1 and only labels change them."""
+        model: Any = self._engine.model
+        return dict(zip(_WEIGHTS, model.weights(), strict=True))

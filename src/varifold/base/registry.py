@@ -78,6 +78,7 @@ _COMPOSITES: dict[str, str] = {
     "perkeydetector": "varifold.ensemble.per_key:PerKeyDetector",
     "perkeyregressor": "varifold.ensemble.per_key:PerKeyRegressor",
     "vote": "varifold.ensemble.vote:Vote",
+    "votedetector": "varifold.ensemble.vote_detector:VoteDetector",
 }
 """Learners made of learners, by their names in model files."""
 

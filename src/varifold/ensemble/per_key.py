@@ -13,6 +13,7 @@ from varifold.base.coverages import Interval
 from varifold.base.learner import is_detector, is_regressor
 from varifold.ensemble._keyed import KeyedLearner, instances
 from varifold.ensemble._spill_file import Key
+from varifold.errors import DataError, ParameterError
 
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyDetector", "PerKeyRegressor", "by_key"]
 
@@ -266,6 +267,17 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         learner, rest = self._for(x)
         alarm: bool = learner.is_anomaly_one(rest, rate)
         return alarm
+
+    def label_one(self, x: Mapping[Any, Any], anomaly: bool) -> None:
+        """Learn whether an instance is an anomaly, with the detector of its key: see `AutoDetector.label_one`."""
+        key, rest = self._split(x)
+        with self._lock:
+            learner: Any = self.learner(key)
+            if not hasattr(self._blank, "label_one"):
+                raise ParameterError(f"a {type(self._blank).__name__} learns no labels; an AutoDetector does")
+            if learner is None:
+                raise DataError(f"the key {key!r} has learned no instance; learn one before labels")
+            learner.label_one(rest, anomaly)
 
     @property
     def rate(self) -> float:

@@ -58,6 +58,14 @@ cdef class Alarms:
                 self.level[j] = min(max(self.level[j], LOWEST if RATE[j] > LOWEST else -1.0), 2.0)
         self.recent.keep(score)
 
+    def p_value_of(self, double score):
+        """Return what p_value() does, for detectors in Python."""
+        return self.p_value(score)
+
+    def add(self, double score):
+        """Do what observe() does, for detectors in Python."""
+        self.observe(score)
+
     def dump(self):
         """Return the state as arrays by name."""
         return {**self.arrays.dump(0, 0), **self.recent.dump()}
