@@ -485,7 +485,7 @@ def test_labels_weigh_the_experts_of_one_key() -> None:
         model.label_one({"device": "a", "load": 1.0, "heat": -1.0}, anomaly=True)
     a, b = model.learner("a"), model.learner("b")
     assert a.weights != b.weights == varifold.AutoDetector().weights
-    assert a.weights["copula"] > b.weights["copula"]
+    assert a.weights["tail"] < b.weights["tail"]
     with pytest.raises(varifold.errors.DataError, match="'c' has learned no instance"):
         model.label_one({"device": "c", "load": 1.0}, anomaly=True)
     with pytest.raises(varifold.errors.ParameterError, match="learns no labels"):

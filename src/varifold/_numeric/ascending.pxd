@@ -5,14 +5,12 @@ from libc.string cimport memmove
 
 cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, double x) noexcept nogil:
     """Return the number of sorted values that are smaller than x."""
-    cdef Py_ssize_t low = 0, high = n, mid
-    while low < high:
-        mid = (low + high) >> 1
-        if sorted[mid] < x:
-            low = mid + 1
-        else:
-            high = mid
-    return low
+    cdef Py_ssize_t low = 0, half
+    while n > 1:                     # no branch depends on a value: none is predicted wrongly
+        half = n >> 1
+        low += half * (sorted[low + half - 1] < x)
+        n -= half
+    return low + (n == 1 and sorted[low] < x)
 
 
 cdef inline Py_ssize_t first_above(const double* sorted, Py_ssize_t n, Py_ssize_t low, double x) noexcept nogil:

@@ -7,6 +7,7 @@ from libc.string cimport memset
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
+from varifold._numeric.kernels cimport subtract_multiple
 from varifold._numeric.wide cimport wide
 from varifold.copula._marginals cimport Marginals, Place
 
@@ -16,20 +17,6 @@ cdef double SLOWEST = 0.0002   # rate at which moments follow, at least
 cdef double RIDGE = 0.05       # added to the variances
 cdef double DOUBT = 5.0        # pairs that show no correlation, in addition to the number of features
 cdef double LEAST = 0.04       # of a variance given the other features
-
-
-cdef inline double product(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-    """Return the inner product, in four sums that do not wait for each other."""
-    cdef Py_ssize_t i, quarters = n // 4 * 4
-    cdef double first = 0.0, second = 0.0, third = 0.0, fourth = 0.0
-    for i in range(0, quarters, 4):
-        first += a[i] * b[i]
-        second += a[i + 1] * b[i + 1]
-        third += a[i + 2] * b[i + 2]
-        fourth += a[i + 3] * b[i + 3]
-    for i in range(quarters, n):
-        first += a[i] * b[i]
-    return first + second + (third + fourth)
 
 
 # Of neighbouring slots, the pairs of one slot are contiguous.
@@ -64,7 +51,8 @@ cdef class CopulaDetectorModel(Model):
     cdef Py_ssize_t n
     cdef int32_t* at         # entry of the view
     cdef double* z
-    cdef double* factor      # [position][most] lower triangle of L D L'
+    cdef double* row         # correlations of one position with those before it
+    cdef double* factor      # [position][most] of R = L D L': D on the diagonal, L' right of it
     cdef double* solved      # inverse of the correlation matrix times z
 
     def __cinit__(self, Py_ssize_t window, Py_ssize_t most):
@@ -74,6 +62,7 @@ cdef class CopulaDetectorModel(Model):
         self.arrays.declare("pairs", &self.pairs, per_slot(width=most, most=most, low=0))
         self.arrays.scratch(&self.at, per_slot(most=most))
         self.arrays.scratch(&self.z, per_slot(most=most))
+        self.arrays.scratch(&self.row, per_slot(most=most))
         self.arrays.scratch(&self.factor, per_slot(width=most, most=most))
         self.arrays.scratch(&self.solved, per_slot(most=most))
 
@@ -111,7 +100,7 @@ cdef class CopulaDetectorModel(Model):
         """Return z' R^-1 z of the present scores; `factor` and `solved` hold L D L' = R and R^-1 z."""
         cdef Py_ssize_t i, j, a, b, m = self.most
         cdef bint neighbouring = v.slot[self.at[self.n - 1]] - v.slot[self.at[0]] == self.n - 1
-        cdef double* row
+        cdef double* row = self.row
         cdef double l, explained, total = 0.0
         for i in range(self.n):
             a = v.slot[self.at[i]]
@@ -120,33 +109,30 @@ cdef class CopulaDetectorModel(Model):
             self.z[i] *= self.solved[i]
         for i in range(self.n):
             a = v.slot[self.at[i]]
-            row = self.factor + i * m
             if neighbouring:
                 b = a * m + a - i
                 correlate(i, row, &self.moment[b], &self.pairs[b], self.solved, self.solved[i], self.n + DOUBT)
-                continue
-            for j in range(i):
+            for j in range(0 if neighbouring else i):
                 b = a * m + v.slot[self.at[j]]
                 correlate(1, &row[j], &self.moment[b], &self.pairs[b], &self.solved[j], self.solved[i], self.n + DOUBT)
-        for i in range(self.n):                      # row by row: L left of the diagonal, D on it
-            row = self.factor + i * m
-            for j in range(i):
-                row[j] -= product(row, self.factor + j * m, j)   # row[k] is L[i, k] D[k] until the row is complete
+            for j in range(i):                       # row[j] is L[i, j] D[j] once the terms before j are subtracted
+                subtract_multiple(i - j - 1, &row[j + 1], row[j], &self.factor[j * m + j + 1])
             explained = 0.0
             for j in range(i):
                 l = row[j] / self.factor[j * m + j]
                 explained += l * row[j]
                 row[j] = l
-            row[i] = 1.0 + RIDGE - explained
-            if row[i] < LEAST:                       # correlations by pairs may contradict each other
-                row[i] = LEAST
+            l = 1.0
+            self.factor[i * m + i] = 1.0 + RIDGE - explained
+            if self.factor[i * m + i] < LEAST:       # correlations by pairs may contradict each other
+                self.factor[i * m + i] = LEAST
                 l = sqrt((1.0 + RIDGE - LEAST) / explained)
-                for j in range(i):
-                    row[j] *= l
+            for j in range(i):
+                self.factor[j * m + i] = row[j] * l
         for i in range(self.n):
             self.solved[i] = self.z[i]
-            self.solved[i] -= product(self.factor + i * m, self.solved, i)
         for i in range(self.n):
+            subtract_multiple(self.n - i - 1, &self.solved[i + 1], self.solved[i], &self.factor[i * m + i + 1])
             total += self.solved[i] * self.solved[i] / self.factor[i * m + i]
         return total
 
@@ -169,7 +155,7 @@ cdef class CopulaDetectorModel(Model):
             self.solved[i] /= self.factor[i * m + i]
         for i in range(self.n - 1, -1, -1):
             for j in range(i + 1, self.n):
-                self.solved[i] -= self.factor[j * m + i] * self.solved[j]
+                self.solved[i] -= self.factor[i * m + j] * self.solved[j]
         for i in range(self.n):
             out[self.at[i]] = (self.z[i] * self.solved[i] - 1.0) / sqrt(2.0 * self.n)
 
