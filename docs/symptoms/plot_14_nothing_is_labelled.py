@@ -29,10 +29,12 @@ def reading(step):
 
 
 detector = AutoDetector()
-p_values = []
+p_values, alarms = [], []
 for step in range(4000):
     x = reading(step)
     p_values.append(detector.p_value_one(x))
+    if p_values[-1] <= 0.02:
+        alarms.append((x, step in lies))
     if step in lies:
         parts = list(detector.explain_one(x).items())[:2]
         print(f"step {step}: {lies[step]} lies, p = {p_values[-1]:.4f},", ", ".join(f"{k} {v:+.2f}" for k, v in parts))
@@ -45,6 +47,15 @@ for step in range(4000):
 p_values = np.array(p_values)
 for name, stretch in {"all": slice(500, 4000), "silence": slice(1000, 1400), "new": slice(2000, 3000)}.items():
     print(f"{name:8} {np.mean(p_values[stretch] <= 0.02):.2%} alarms")
+
+# %%
+# Labels are not needed, but an operator who confirms or rejects an alarm knows something. `label_one` lets the experts
+# that were right gain weight; it does not learn the reading again.
+
+print({name: round(weight, 2) for name, weight in detector.weights.items()})
+for x, confirmed in alarms:
+    detector.label_one(x, confirmed)
+print({name: round(weight, 2) for name, weight in detector.weights.items()})
 
 # %%
 # A table on disk needs no code: ``varifold detect readings.csv`` lists the most unusual rows and why.
