@@ -92,3 +92,13 @@ def test_merged_learners_keep_their_limit():
     merged = varifold.merge(halves)
     assert len(merged.features) <= LIMIT
     assert varifold.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
+
+
+@pytest.mark.parametrize("limit", [2**40, 2**62 + 1, 2**63 - 1])
+def test_a_huge_limit_costs_nothing(limit: int):
+    """The table of names that wait does not grow with a limit that no stream reaches."""
+    model = AROW(max_features=limit)
+    model.learn_one({"a": 1.0}, 0)
+    data = model.to_bytes()
+    assert len(data) < 5_000_000
+    assert varifold.from_bytes(data).to_bytes() == data

@@ -20,6 +20,7 @@ from varifold.serve.core.budget import ModelBudget, ServerBudget, learner_bytes
 from varifold.serve.core.errors import BudgetError, RejectedError
 from varifold.serve.core.models import Models, Policy
 from varifold.serve.core.state import Limits, ModelState
+from varifold.serve.http.app import App, BodyLimits
 
 WIDE = {f"f{i}": float(i) for i in range(2_000)}
 DENSE = {"covariance": "full", "max_dense": 8_192}
@@ -154,6 +155,72 @@ def test_waiting_instances_are_bounded_in_bytes() -> None:
     assert 15 < len(state.waiting) < 20
     assert state.waiting.bytes == sum(len(one.x) for one in state.waiting._waiting.values()) <= 10_000
     assert state.waiting.expired == 50 - len(state.waiting)
+
+
+def test_the_models_of_a_server_share_what_they_keep() -> None:
+    """Instances that wait and ids of all models: a quarter of the budget."""
+    server = ServerBudget(400_000)
+    states = [ModelState(f"m{i}", AROW(), Limits(ids=50), budget=server) for i in range(9)]
+
+    def keep(state: ModelState, i: int) -> None:
+        state.apply({"x": {"a": 1.0, "text": "t" * 1_000}, "keep": True, "id": i}, b"")
+
+    for i in range(10):
+        for state in states[:4]:
+            keep(state, i)
+    for body in ({"x": {"a": 1.0}, "keep": True}, {"x": {"a": 1.0}, "y": "up", "id": "new"}):
+        with pytest.raises(BudgetError, match="a quarter of --max-memory"):
+            for _ in range(40):
+                states[4].apply({**body, **({"id": f"{_}"} if "id" in body else {})}, b"")
+    assert server.held < 101_000
+    held, seq = server.held, states[0].seq
+    states[0].apply({"id": 3, "y": "up"}, b"")
+    assert (server.held, states[0].seq) == (held - 500 - states[1].waiting.bytes // 10, seq + 1)
+    states[1].budget.close()
+    assert server.held < held - 10_000
+    keep(states[4], 99)
+
+
+def test_bodies_in_progress_are_bounded() -> None:
+    """Two bodies that are not complete leave no space for a third; when they end, it is released."""
+    app = App(None, None, BodyLimits(total=10_000))  # type: ignore[arg-type]
+
+    async def request(size: int) -> int:
+        parts = iter([{"type": "http.request", "body": b" " * size, "more_body": True}])
+        statuses: list[int] = []
+
+        async def receive() -> dict[str, Any]:
+            return next(parts, None) or await asyncio.Future()
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status", 0))
+
+        headers = [(b"host", b"127.0.0.1")]
+        await app({"type": "http", "method": "PUT", "path": "/models/m", "headers": headers}, receive, send)
+        return statuses[0]
+
+    async def main() -> int:
+        waiting = [asyncio.ensure_future(request(4_000)) for _ in range(2)]
+        await asyncio.sleep(0)
+        status = await request(4_000)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return status
+
+    assert asyncio.run(main()) == 429
+    assert app._receiving == 0
+
+
+def test_long_names_do_not_fill_the_snapshot(tmp_path: Path) -> None:
+    """The monitor's names are part of each snapshot: 400 of them in 96 bins, each of a megabyte, would not fit."""
+    state = ModelState("m", PerKey(AROW(), key="d"), Limits())
+    for i in range(2_000):
+        state.apply({"x": {"a": 1.0, f"{i % 20:03}" + "n" * 5_000: 1.0}, "y": "up", "key": f"d{i % 3}"}, b"")
+    head, _ = state.parts()
+    assert len(head) < 20_000
+    assert {row["name"] for row in state.monitor.features()} == {"a"}
+    assert set(state.devices.get("d0").sensors) == {"a"}  # type: ignore[union-attr]
 
 
 def test_a_deleted_model_leaves_nothing(make_server: Callable[..., Server]) -> None:

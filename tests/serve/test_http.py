@@ -110,6 +110,8 @@ BAD = [
     (b'{"x": {"a": 1}, "y": 1, "key": "k"}', 422, "no learners by key"),
     (b'{"x": {"a": 1}, "y": 1, "predict": 1}', 422, "predict is 1"),
     (b'{"x": {"v": "o", "v=o": 1}, "y": 1}', 422, "v=o"),
+    (b'{"x": {"a": 1}, "y": 1%b}' % (b"0" * 400), 422, "y is inf"),
+    (b'{"x": {"a": 1}, "y": "%b"}' % (b"z" * 1001), 422, "at most 1,000 characters"),
     (b'{"x": {"a": "' + b"z" * 30_000 + b'"}, "y": 1}', 413, "20,000"),
 ]
 
@@ -138,6 +140,8 @@ REFUSED_BY_THE_LEARNER = [
     ({"method": "arowregressor"}, {"id": "kept", "y": "dear"}, "finite numbers"),
     ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "y": "up"}, 'the request needs "key"'),
     ({"method": "arow", "key": "device"}, {"x": {"a": 1.0, "device": True}, "y": "up"}, "the key 'device' is True"),
+    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0, "device": 1e25}, "y": "up"}, "an int of 64 bits"),
+    ({"method": "arow", "key": "device"}, {"x": {"a": 1.0, "device": "d" * 201}, "y": "up"}, "1 to 200 characters"),
     ({"method": "arow", "key": "device"}, {"x": {"a": 1.0}, "keep": True}, 'the request needs "key"'),
     ({"method": "arow", "key": "device"}, {"x": {"v": "o", "v=o": 1}, "y": 1, "key": "k"}, "v=o"),
     ({"method": "arow"}, {"x": {"a": 1.0}, "keep": True, "key": "k"}, "no learners by key"),
@@ -357,6 +361,17 @@ def test_a_restored_vote_has_no_explanations_and_no_method_that_is_no_text(clien
     assert (explained.status_code, "Vote has no explanations" in explained.json()["error"]) == (422, True)
     assert client.get(f"/models/{model}/features").status_code == 200
     assert client.get(f"/models/{model}").json()["method"] == "vote"
+
+
+def test_a_restored_label_that_no_response_can_hold_is_rejected(client: httpx.Client, model: str) -> None:
+    for label, status in (("\ud800", 422), (10**40, 200), (b"\xff", 200)):
+        learner = AROW()
+        learner.learn_one({"a": 1.0, "\udfff": 2.0}, label)
+        assert client.post(f"/models/{model}/restore", content=learner.to_bytes()).status_code == status, label
+        assert client.get(f"/models/{model}/features").status_code == 200
+        assert client.get(f"/models/{model}").json()["labels"] == ([] if status == 422 else [str(label)])
+        assert client.post(f"/models/{model}/predict", json={"x": {"a": 1.0}, "keep": True}).status_code == 200
+    assert client.get("/readyz").status_code == 200
 
 
 def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:

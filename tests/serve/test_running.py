@@ -162,6 +162,11 @@ def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], 
         assert client.put("/models/third", headers=plant, json={"method": "arow"}).status_code == 403
         assert client.post(f"/labels/{kept}", headers=plant, json={"y": "up"}).status_code == 404
         assert client.post(f"/labels/{kept}", headers=everything, json={"y": "up"}).status_code == 200
+        for name in ("plant", "pumps"):
+            body = {"x": {}, "keep": True, "id": "same"}
+            assert client.post(f"/models/{name}/predict", headers=everything, json=body).status_code == 200
+        assert client.post("/labels/same", headers=everything, json={"y": "up"}).status_code == 409
+        assert client.post("/labels/same", headers=plant, json={"y": "up"}).status_code == 200, "pumps is not its own"
         tokens.write_text("write newnewnewnewnewnew\n")
         server.process.send_signal(signal.SIGHUP)
         server.wait_for_line("1 tokens read again")

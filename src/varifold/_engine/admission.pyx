@@ -26,7 +26,7 @@ from varifold._engine.state import checked_array
 cdef enum:
     WIDE = 1024          # limit from which on a new name must come back before another is evicted for it,
     SOON = 3             # so many times; two bits of a fingerprint
-    WAITING = 1          # names that can wait at least, by the limit
+    MOST_WAITING = 1 << 20   # most places for names that wait: a limit that is never reached costs at most 4 MB
 
 
 def pending_order(entry):
@@ -71,7 +71,7 @@ cdef class Admission:
         self.fitted = self.space.capacity
         if self.max_features >= WIDE:
             self.n_waiting = WIDE
-            while self.n_waiting < WAITING * self.max_features:
+            while self.n_waiting < self.max_features and self.n_waiting < MOST_WAITING:
                 self.n_waiting *= 2
             if resize_zeroed(<void**> &self.waiting, 0, self.n_waiting * sizeof(uint32_t)) < 0:
                 raise MemoryError

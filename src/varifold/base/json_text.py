@@ -1,6 +1,7 @@
 """Read and write JSON with orjson if it is installed; use the standard library where orjson is missing or fails.
 
-orjson rejects NaN and infinity, which Python and many devices write, and reads whole numbers beyond 64 bits as floats.
+orjson rejects NaN and infinity, which Python and many devices write. Either way whole numbers beyond 64 bits become floats,
+so that everything that was read can be written again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _read_slowly(text: bytes | str) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")  # json.loads would guess UTF-16 and UTF-32 as well
-        value = json.loads(text, parse_constant=_constant)
+        value = json.loads(text, parse_constant=_constant, parse_int=_integer)
         json.dumps(value, ensure_ascii=False).encode()
         return value
     except UnicodeEncodeError as error:
@@ -48,6 +49,11 @@ def _read_slowly(text: bytes | str) -> Any:
         raise DataError("objects and lists are nested too deep") from error
     except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
         raise DataError("a number has thousands of digits; write it with an exponent") from error
+
+
+def _integer(digits: str) -> int | float:
+    value = int(digits)
+    return value if -(1 << 63) <= value < 1 << 64 else float(digits)
 
 
 def _constant(name: str) -> float | None:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from varifold.base.nearest import nearest
+from varifold.cli.output import VisibleOutput, visible
 from varifold.errors import ParameterError, UnknownNameError, VarifoldError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; return the exit code: 0 success, 1 a problem with the data, 2 wrong usage."""
     if argv is None:
         sys.excepthook = _one_line
+        if sys.stdout.isatty():
+            sys.stdout = VisibleOutput(sys.stdout)  # type: ignore[assignment]
         warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
         argv = sys.argv[1:]
     try:
@@ -122,7 +125,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _line(message: str) -> str:
-    return "varifold: " + re.sub(r"\s+", " ", message)
+    return "varifold: " + visible(re.sub(r"\s+", " ", message))
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: object) -> None:

@@ -7,7 +7,33 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TextIO
+
+_CONTROL = [*range(32), 127, *range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROL if chr(code) not in "\n\t"}
+
+
+def visible(text: str) -> str:
+    """Escape control characters: names in data and model files could otherwise send commands to the terminal."""
+    return text.translate(_VISIBLE)
+
+
+class VisibleOutput:
+    """Standard output on a terminal, with control characters escaped; what is redirected is written unchanged."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._stream.write(visible(text))
+
+    def isatty(self) -> bool:
+        """Return False, so that no library adds colours."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_json(found: Any) -> None:

@@ -112,7 +112,7 @@ class LabelQueue:
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""
-        waiting = [[k, v.time, v.x.decode(), _packed(v.prediction), v.asked] for k, v in self._waiting.items()]
+        waiting = [[k, v.time, v.x.decode(), pack_prediction(v.prediction), v.asked] for k, v in self._waiting.items()]
         return {"last": self.last, "expired_to": self.expired_to, "expired": self.expired, "waiting": waiting}
 
     def fill(self, state: dict[str, Any]) -> None:
@@ -125,6 +125,6 @@ class LabelQueue:
         self.bytes = sum(len(one.x) for one in self._waiting.values())
 
 
-def _packed(prediction: Any) -> Any:
+def pack_prediction(prediction: Any) -> Any:
     """Encode a prediction as JSON that keeps its type; None before any label is known."""
     return None if prediction is None else pack_label(prediction)

@@ -527,6 +527,8 @@ def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], ta
 
 def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
     if response.is_success or response.status_code in accepted:
+        if "json" not in response.headers.get("content-type", ""):
+            raise ServerError(f"{response.url} did not respond with JSON; is it the address of a varifold server?")
         return response
     reason = _reason(response)
     if response.status_code == 404:

@@ -8,7 +8,7 @@ from varifold.base.json_text import read_json, write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
 from varifold.serve.core.errors import RejectedError
-from varifold.serve.core.input import InputRules, is_huge
+from varifold.serve.core.input import InputRules
 from varifold.streams.readers.missing import is_missing
 
 _LONGEST_ID = 200
@@ -41,7 +41,7 @@ def row_of(values: dict[str, Any], rules: InputRules) -> dict[str, Any]:
 def names_of(values: dict[str, Any], rules: InputRules) -> dict[str, Any]:
     """Return the fields that the output for a line repeats: the id and the key, unchanged."""
     names = {name: values.get(field) for name, field in (("id", rules.id), ("key", rules.key)) if field is not None}
-    return {name: str(v) if is_huge(v) else v for name, v in names.items() if not is_missing(v)}
+    return {name: value for name, value in names.items() if not is_missing(value)}
 
 
 def _id(x: dict[str, Any], field: str | None) -> dict[str, Any]:
@@ -54,11 +54,10 @@ def _id(x: dict[str, Any], field: str | None) -> dict[str, Any]:
             f"the id in field {field!r} is {str(given)[:60]!r}; give a string of 1 to {_LONGEST_ID} characters "
             "or a whole number"
         )
-    return {"id": _id_text(given) if isinstance(given, str) or is_huge(given) else given}
+    return {"id": _id_text(given) if isinstance(given, str) else given}
 
 
-def _id_text(given: str | int) -> str:
-    """Return an id as text. The server treats 1 and "1" as one id, so text that reads as a number keeps its quotes."""
-    text = str(given)
-    mistaken = isinstance(given, str) and (text.startswith('"') or text.removeprefix("-").isdecimal())
-    return write_json(text).decode() if mistaken else text
+def _id_text(given: str) -> str:
+    """Return a textual id. The server treats 1 and "1" as one id, so text that reads as a number keeps its quotes."""
+    mistaken = given.startswith('"') or given.removeprefix("-").isdecimal()
+    return write_json(given).decode() if mistaken else given

@@ -16,6 +16,8 @@ _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "fea
 _VALUES = frozenset({float, int, str, bool, type(None)})
 _LABELS = frozenset({float, int, str, bool})
 _LONGEST_ID = 200
+_LONGEST_LABEL = 1_000
+"""Most characters of a label: every prediction repeats all labels."""
 
 
 def parse(text: bytes) -> dict[str, Any]:
@@ -50,6 +52,8 @@ def check_label(body: dict[str, Any]) -> None:
     y = body.get("y")
     if type(y) not in _LABELS:
         raise RejectedError(f"y is {_shown(y)}; a label is a string, a number or a boolean")
+    if type(y) is str and len(y) > _LONGEST_LABEL:
+        raise RejectedError(f"y is {_shown(y)}; a label has at most {_LONGEST_LABEL:,} characters")
     if type(y) is float and math.isinf(y):
         raise RejectedError(f"y is {y}; a label is finite")
 
@@ -63,12 +67,22 @@ def _check_rest(body: dict[str, Any]) -> None:
     if type(w) not in (int, float) or not 0 <= w < math.inf:
         raise RejectedError(f"w is {_shown(w)}; a weight is a number >= 0")
     for name in ("id", "key"):
-        value = body.get(name)
-        if value is not None and (type(value) not in (str, int) or len(str(value)) > _LONGEST_ID or value == ""):
-            raise RejectedError(f"{name} is {_shown(value)}; give a string of 1 to {_LONGEST_ID} characters, or an int")
+        if body.get(name) is not None:
+            check_identifier(name, body[name])
     for name in ("keep", "predict"):
         if name in body and type(body[name]) is not bool:
             raise RejectedError(f"{name} is {_shown(body[name])}; give true or false")
+
+
+def check_identifier(name: str, value: Any) -> None:
+    """Reject an id or a key that is neither a short string nor an integer of 64 bits."""
+    if type(value) is str and 0 < len(value) <= _LONGEST_ID:
+        return
+    if type(value) is int and -(1 << 63) <= value < 1 << 64:
+        return
+    raise RejectedError(
+        f"{name} is {_shown(value)}; give a string of 1 to {_LONGEST_ID} characters, or an int of 64 bits"
+    )
 
 
 def check_row(body: dict[str, Any]) -> None:

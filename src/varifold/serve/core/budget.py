@@ -48,12 +48,17 @@ class _ExceededError(Exception):
 
 
 class ServerBudget:
-    """Bytes for the learners of all models; `most_per_model` bounds each one."""
+    """Bytes for the learners of all models, and a quarter as much for instances that wait and for ids.
+
+    `most_per_model` bounds each learner.
+    """
 
     def __init__(self, most: int | None = None, most_per_model: int | None = None) -> None:
         self.most = default_memory() if most is None else most
         self.most_per_model = min(self.most, self.most if most_per_model is None else most_per_model)
         self.used = 0
+        self.held = 0
+        """Bytes of waiting instances and ids."""
 
     def make(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function that makes a learner; raise an error if it does not fit into the budget of a model."""
@@ -79,6 +84,7 @@ class ModelBudget:
         self.server = server
         self.name = name
         self.used = 0
+        self.held = 0
         self._measured = 0
 
     def measure(self, learner: Any) -> None:
@@ -93,6 +99,22 @@ class ModelBudget:
     def close(self) -> None:
         """Release the budget of a model that is deleted."""
         self._set(0)
+        self.hold(0)
+
+    def hold(self, held: int) -> None:
+        """Set the bytes of the model's waiting instances and ids."""
+        self.server.held += held - self.held
+        self.held = held
+
+    def check_held(self, size: int) -> None:
+        """Raise an error if the instances and ids of all models, and another one, exceed their part of the budget."""
+        server = self.server
+        if server.held + size > server.most // 4:
+            raise BudgetError(
+                f"the instances that wait and the ids of all models use {shown(server.held)} of memory, and at most "
+                f"{shown(server.most // 4)} may be used: a quarter of --max-memory; send labels, or set lower limits "
+                "with --max-waiting and --max-ids"
+            )
 
     def learn(self, learner: Any, x: Any, *truth: Any, size: int) -> None:
         """Learn an instance of `size` bytes within the budget; a rejected one leaves the learner unchanged.

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from varifold.serve.core.monitor import LONGEST
+
 Key = str | int
 Status = Literal["ok", "sensor", "error", "silent"]
 
@@ -121,7 +123,7 @@ class Devices:
 
     # ------------------------------------------------------------------ updates
 
-    def observe(self, key: Key, x: Mapping[Any, Any], now: int) -> None:
+    def observe(self, key: Key, x: Mapping[str, Any], now: int) -> None:
         """Count an instance of a device, without its key, at a time in milliseconds."""
         device = self._devices.get(key)
         if device is None:
@@ -147,8 +149,8 @@ class Devices:
             if seen is not None:
                 seen[1] = n
                 seen[2] += 1
-            elif len(sensors) < MOST_SENSORS:
-                sensors[str(name)] = [n, n, 1]
+            elif len(sensors) < MOST_SENSORS and len(name) <= LONGEST:
+                sensors[name] = [n, n, 1]
         if n % _CHECK == 0:
             self._check_sensors(key, device)
 
@@ -294,9 +296,3 @@ class Devices:
     def fill(self, stored: Iterable[list[Any]]) -> None:
         """Restore what `dump` returned."""
         self._devices = OrderedDict((key, Device.load(rest)) for key, *rest in stored)
-
-
-def _trouble(item: tuple[Key, Device]) -> tuple[int, float, int, str]:
-    """Return what devices are sorted by: the status, then the error, then the silent sensors."""
-    key, device = item
-    return _ORDER[device.status], -device.error, -len(device.silent_sensors), str(key)

@@ -11,6 +11,8 @@ from typing import Any
 KEPT = 500
 _BACKLOG = 256
 _SKIPPED = 1_000
+_LONGEST = 1_000
+"""Most characters of an event's text, which may repeat what a client sent."""
 
 
 class Events:
@@ -34,7 +36,8 @@ class Events:
     def add(self, model: str, kind: str, text: str, **more: Any) -> dict[str, Any]:
         """Record an event, store it, and send it to every listener."""
         self.number += 1
-        event = {"number": self.number, "time": int(time.time() * 1000), "model": model, "kind": kind, "text": text}
+        event = {"number": self.number, "time": int(time.time() * 1000), "model": model, "kind": kind}
+        event["text"] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         event.update(more)
         self.counts[model, kind] += 1
         self.latest.append(event)

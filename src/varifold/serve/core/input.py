@@ -21,7 +21,6 @@ from varifold.streams.readers.records import flatten
 
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
-_LARGEST_INT = 1 << 63
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
 
 
@@ -242,13 +241,8 @@ def _checked_policy(options: Mapping[str, Any]) -> dict[str, Any]:
     return AskPolicy(**options).params
 
 
-def is_huge(value: Any) -> bool:
-    """Return whether a value is an integer of more than 64 bits, which orjson cannot write."""
-    return type(value) is int and not -_LARGEST_INT <= value < _LARGEST_INT
-
-
 def _plain(name: str, value: Any) -> Any:
-    """Convert a value for storage: what `run` reads as absent becomes None, an integer beyond 64 bits a float."""
+    """Convert a value for storage: what `run` reads as absent becomes None."""
     if isinstance(value, list):
         raise DataError(
             f"column {name!r} holds a list; a value is a number, a string or null: leave it out, ignore=[{name!r}] "
@@ -256,9 +250,4 @@ def _plain(name: str, value: Any) -> Any:
         )
     if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
         return None
-    if is_huge(value):
-        try:
-            return float(value)
-        except OverflowError as error:
-            raise DataError(f"column {name!r} holds a number of {len(str(value))} digits, too large") from error
     return value

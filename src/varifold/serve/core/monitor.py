@@ -13,6 +13,8 @@ TRACKED = 400
 """Most features tracked; beyond that, the least recently seen are dropped."""
 EXACT = 20_000
 """Instances that are all counted; of later ones a quarter is, chosen by a hash to avoid periods of the stream."""
+LONGEST = 200
+"""Most characters of the name of a feature that is tracked; the names are part of every snapshot."""
 REGULAR = 10
 """Instances with a feature from which it counts as regular, so that its silence is meaningful."""
 _MOST_RECENT = 64
@@ -83,7 +85,8 @@ class Monitor:
             names = self._most_tracked(names)
         recent = self._recent.get(names)
         if recent is None:
-            self._recent[names] = recent = [0, 0]
+            names = tuple(name for name in names if len(name) <= LONGEST)
+            recent = self._recent.setdefault(names, [0, 0])
             for name in names:
                 self._first.setdefault(name, self.instances)
         recent[0] += 1

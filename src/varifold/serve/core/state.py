@@ -20,18 +20,20 @@ from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_detector, is_regressor
 from varifold.errors import VarifoldError
-from varifold.evaluate.label_queue import LabelQueue, Waiting
+from varifold.evaluate.label_queue import LabelQueue, Waiting, pack_prediction
 from varifold.serve.core import learners
-from varifold.serve.core.bodies import parse
+from varifold.serve.core.bodies import check_identifier, parse
 from varifold.serve.core.budget import ModelBudget, ServerBudget
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
-from varifold.serve.core.devices import Devices, Key
+from varifold.serve.core.devices import Devices
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
 
 _CANDIDATES = 20
 """Requested instances that are predicted again in addition to those listed."""
+_EACH = 500
+"""Bytes of a waiting instance in addition to its features, or of an id."""
 SCORE_EVERY = 8
 """Of the instances learned without a prior prediction, every 8th is predicted first, to measure the error."""
 
@@ -200,10 +202,13 @@ class ModelState:
     def learner(self, learner: Any) -> None:
         if self.asking is not None and (is_regressor(learner) or not hasattr(learner, "predict_proba_one")):
             raise RejectedError("ask is for classifiers with probabilities: it requests labels where those are close")
+        labels = None if is_detector(learner) or is_regressor(learner) else set(learner.classes)
+        for label in labels or ():
+            _check_stored(label)
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
         self.detects = is_detector(learner)
-        self._labels = None if self.detects or is_regressor(learner) else set(learner.classes)
+        self._labels = labels
         self.budget.measure(learner)
 
     @property
@@ -262,6 +267,7 @@ class ModelState:
             known = self.ids.get(key, name)
             if known is not None:
                 return self._learn_again(known, body)
+            self._check_held(0)
             result = self._train(body, len(text))
             self._remember(key, name, 0)
         self._unwritten.add(self.seq, text)
@@ -300,9 +306,9 @@ class ModelState:
         if loss is not None:
             self.monitor.scored(loss)
         if self._field is not None:
-            self.devices.labelled(_key_in(x, self._field), delay, loss)
+            self.devices.labelled(x[self._field], delay, loss)
             if "label" in result:
-                self.devices.predicted(_key_in(x, self._field), result["label"])
+                self.devices.predicted(x[self._field], result["label"])
         return result
 
     def _detect(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
@@ -324,6 +330,7 @@ class ModelState:
                     "id": given,
                     "duplicate": True,
                 }
+            self._check_held(0)
             result = {**self._score_and_learn(body, len(text)), "id": given}
             self._remember(key, name, 0)
         self._unwritten.add(self.seq, text)
@@ -341,7 +348,7 @@ class ModelState:
         self.monitor.scored(float(result["anomaly"]))
         more = {}
         if self._field is not None:
-            more["key"] = key = _key_in(x, self._field)
+            more["key"] = key = x[self._field]
             self.devices.predicted(key, _shown(result))
             self.devices.scored(key, float(result["anomaly"]))
         if result["anomaly"] and not self._recovering:
@@ -379,6 +386,9 @@ class ModelState:
         result = self.predict(body)
         if given is not None and self.ids.get(key, name) is not None:
             return {**result, "id": given, "duplicate": True}
+        instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
+        x = write_json(instance)
+        self._check_held(len(x))
         asked = None
         if self.asking is not None:
             decision = self.asking.decide(body["x"], dict(result["probabilities"]))
@@ -386,14 +396,14 @@ class ModelState:
             asked = [*decision, self.asking.confidence, given]
             text = write_json({**body, "asked": list(decision)})
         self.seq += 1
-        instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
-        kept = Waiting(self.time, write_json(instance), result["label"], asked=asked)
+        kept = Waiting(self.time, x, result["label"], asked=asked)
         number = self.waiting.add(kept)
         self._unwritten.kept[number] = kept
         if result.get("ask"):
             self._requested[number] = None
         if given is not None:
             self._remember(key, name, number)
+        self._count_held()
         self._unwritten.add(self.seq, text)
         return {**result, "seq": self.seq, "id": self._public(number) if given is None else given}
 
@@ -407,11 +417,13 @@ class ModelState:
     def _learn_kept(self, number: int, body: dict[str, Any]) -> dict[str, Any]:
         """Learn a waiting instance, as it was when it was kept, with the label of the body."""
         kept = self.waiting[number]
-        row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": _packed(kept.prediction)}
+        predicted = pack_prediction(kept.prediction)
+        row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": predicted}
         if kept.asked is not None and (asked := Asked.of(kept.asked)).decision.drawn > 0.0:
             row["drawn"] = [asked.decision.drawn, asked.confidence]
         result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
         self.waiting.remove(number)
+        self._count_held()
         self._unwritten.take_label(number)
         self._unwritten.add(self.seq, write_json(row))
         return result
@@ -419,6 +431,16 @@ class ModelState:
     def _remember(self, key: str, given: str, number: int) -> None:
         forgotten = self.ids.add(key, given, self.seq, number)
         self._unwritten.remember(key, given, self.seq, number, forgotten)
+        self._count_held()
+
+    def _check_held(self, size: int) -> None:
+        """Reject an instance or an id if all models of the server hold too much and this one would hold more."""
+        if len(self.waiting) < self.waiting.most and len(self.ids) < self.ids.most:
+            self.budget.check_held(size)
+
+    def _count_held(self) -> None:
+        """Count the memory of waiting instances and ids in the budget."""
+        self.budget.hold(self.waiting.bytes + _EACH * self.items)
 
     # ------------------------------------------------------------------ predictions
 
@@ -429,23 +451,29 @@ class ModelState:
         self.last = x
         self._observe(x)
         if self._field is not None:
-            self.devices.predicted(_key_in(x, self._field), _shown(result))
+            self.devices.predicted(x[self._field], _shown(result))
         return result
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
         """Return the instance of a body; a key is put into the field that a learner by key reads."""
         x: learners.Instance = body["x"]
         key, field = body.get("key"), self._field
-        if key is None:
-            if field is not None and x.get(field) is None:
-                raise RejectedError(
-                    f'the model {self.name!r} has one learner per {field!r}: the request needs "key", next to "x"'
-                )
-            return x
         if field is None:
+            if key is None:
+                return x
             raise RejectedError(
                 f"the model {self.name!r} has no learners by key; leave out the key or make a model with key"
             )
+        if key is not None:
+            return {**x, field: key}
+        key = x.get(field)
+        if key is None:
+            raise RejectedError(
+                f'the model {self.name!r} has one learner per {field!r}: the request needs "key", next to "x"'
+            )
+        if type(key) is float and key.is_integer():
+            key = int(key)
+        check_identifier(f"the key {field!r}", key)
         return {**x, field: key}
 
     def _observe(self, x: learners.Instance) -> None:
@@ -457,7 +485,7 @@ class ModelState:
         rest = {name: value for name, value in x.items() if name != field}
         self.monitor.observe(rest)
         now = self.time if self._recovering else int(time.time() * 1000)
-        self.devices.observe(_key_in(x, field), rest, now)
+        self.devices.observe(x[field], rest, now)
 
     def worth_asking(self, most: int) -> list[dict[str, Any]]:
         """Return the waiting instances whose labels were requested, those worth most first.
@@ -508,10 +536,7 @@ class ModelState:
 
     def _key_of(self, body: dict[str, Any]) -> str:
         """Return the key of a body as JSON, empty for none: ids are scoped by key."""
-        key = body.get("key")
-        if key is None and self._field is not None:
-            key = body["x"].get(self._field)
-        return "" if key is None else write_json(key).decode()
+        return "" if self._field is None else write_json(self.features_of(body)[self._field]).decode()
 
     def _public(self, number: int) -> str:
         return f"{self.name}.{self.incarnation}.{number}"
@@ -585,7 +610,7 @@ class ModelState:
                 number,
                 one.time,
                 one.x.decode(),
-                write_json(_packed(one.prediction)).decode(),
+                write_json(pack_prediction(one.prediction)).decode(),
                 write_json(one.asked).decode(),
             )
             for number, one in new.kept.items()
@@ -645,6 +670,7 @@ class ModelState:
         for key, given, seq, number in database.ids(row):
             state.ids.add(key, given, seq, number)
         state.offsets = {(topic, part): (learned, sent) for topic, part, learned, sent in database.offsets(row)}
+        state._count_held()
         return state, recovery
 
     def _replay(self, kind: int, data: bytes) -> None:
@@ -663,17 +689,14 @@ class ModelState:
                 self.asking.repeat(body["x"], Decision(*body["asked"]))
 
 
-def _key_in(x: learners.Instance, field: Key) -> Key:
-    """Return the key of an instance that a learner by key accepted: a str or an int."""
-    key = x[field]  # type: ignore[index]
-    return key if isinstance(key, str | int) else int(key)
-
-
 def _shown(result: dict[str, Any]) -> Any:
     """Return the prediction in a result; of a detector, whether it is an anomaly."""
     return result["label"] if "label" in result else "anomaly" if result["anomaly"] else "usual"
 
 
-def _packed(prediction: Any) -> Any:
-    """Return a prediction as JSON that preserves its type; None before any label is known."""
-    return None if prediction is None else pack_label(prediction)
+def _check_stored(label: Any) -> None:
+    """Reject a label of a learner that the store could not hold in a prediction: half of a surrogate pair."""
+    try:
+        write_json(pack_label(label))
+    except TypeError as error:
+        raise RejectedError(f"the label {str(label)[:60]!r} of the learner is not valid Unicode") from error

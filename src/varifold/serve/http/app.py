@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from varifold.errors import VarifoldError
-from varifold.serve.core.errors import ForbiddenError, NotFoundError, RequestError
+from varifold.serve.core.errors import BusyError, ForbiddenError, NotFoundError, RequestError
 from varifold.serve.core.log import failure
 from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
@@ -34,11 +34,12 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """Most bytes of a body."""
+    """Most bytes of a body, and of all bodies in progress."""
 
     body: int = 1 << 20
     batch: int = 64 << 20
     file: int = 256 << 20
+    total: int = 1 << 30
 
 
 _MODEL = {
@@ -124,6 +125,8 @@ class App:
         self.metrics = Metrics()
         self.reports = Reports()
         self.stopping = asyncio.Event()
+        self._receiving = 0
+        """Bytes of the bodies in progress."""
 
     def report(self, model: Model) -> dict[str, Any]:
         """Return the dashboard's report of a model."""
@@ -139,10 +142,19 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         name = "none"
+        received = 0
+
+        def reserve(size: int) -> None:
+            nonlocal received
+            received += size
+            self._receiving += size
+            if self._receiving > self.limits.total:
+                raise BusyError(f"bodies of more than {self.limits.total:,} bytes are being received; send it later")
+
         try:
             route, argument = find(scope["method"], scope["path"])
             name = route.name
-            request = Request(scope, receive, send, argument)
+            request = Request(scope, receive, send, argument, reserve=reserve)
             response = self._forbidden(request, route)
             if response is None:
                 response = await route.handler(self, request)
@@ -153,6 +165,8 @@ class App:
         except OSError as error:
             failure(f"{name}: {error!r}", error=error)
             response = error_response(RuntimeError(f"the disk failed: {error.strerror}"), 503)
+        finally:
+            self._receiving -= received
         if response is None:
             return
         await response.send(send)
@@ -161,10 +175,10 @@ class App:
     def _forbidden(self, request: Request, route: Route) -> Response | None:
         """Return why a request is not allowed; None if it is."""
         if self.tokens is not None:
-            if not route.scope:
-                return None
             given = request.header(b"authorization")
             request.grant = grant = self.tokens.grant_of(given)
+            if not route.scope:
+                return None
             if not grant.scope:
                 return _no_token(given)
             if grant.scope < route.scope:

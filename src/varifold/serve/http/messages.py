@@ -26,7 +26,7 @@ def _options() -> int:
 
 
 def encode(content: Any) -> bytes:
-    """Encode as JSON; labels of types that JSON lacks become text."""
+    """Encode as JSON; labels of types that JSON lacks, and whole numbers beyond 64 bits, become text."""
     try:
         return orjson.dumps(content, option=_options(), default=str)
     except TypeError:
@@ -35,8 +35,12 @@ def encode(content: Any) -> bytes:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_plain(key if isinstance(key, str) else str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # a name in a model file may hold half of a surrogate pair
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64 else value
 
 
 @dataclass
@@ -81,6 +85,8 @@ class Request:
     """Model or id in the path."""
     grant: Grant = EVERYTHING
     """What the token of the sender allows; everything if no tokens are used."""
+    reserve: Callable[[int], None] = lambda size: None
+    """Called with the size of each part of a body; raises an error if too much is being received."""
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:
@@ -101,6 +107,7 @@ class Request:
             raise TooLargeError(f"the body has {int(length):,} bytes; at most {most:,} are accepted")
         message = await self.receive()
         data: bytes = message.get("body", b"")
+        self.reserve(len(data))
         if not message.get("more_body"):
             if len(data) > most:
                 raise TooLargeError(f"the body has more than {most:,} bytes")
@@ -111,6 +118,7 @@ class Request:
             if message["type"] == "http.disconnect":
                 raise RequestError("the connection ended within the body")
             parts.append(message.get("body", b""))
+            self.reserve(len(parts[-1]))
             size += len(parts[-1])
             if size > most:
                 raise TooLargeError(f"the body has more than {most:,} bytes")

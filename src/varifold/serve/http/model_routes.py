@@ -72,22 +72,23 @@ async def label(app: App, request: Request) -> Response:
     if "x" in body or str(body.get("id", given)) != given:
         raise RejectedError('a label is {"y": ...}; the id of its instance is in the path')
     bodies.check_label(body)
-    model = _model_of(app, given)
-    if not request.grant.covers(model.name):
-        raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
-    return await _labelled(model, {**body, "id": given})
+    return await _labelled(_model_of(app, request, given), {**body, "id": given})
 
 
-def _model_of(app: App, given: str) -> Model:
-    """Return the model that keeps an instance under an id, made by the server or chosen by the client."""
-    known = [model for model in app.models if model.state.knows(given)]
+def _model_of(app: App, request: Request, given: str) -> Model:
+    """Return the model that keeps an instance under an id, made by the server or chosen by the client.
+
+    Models that the token does not cover are not mentioned.
+    """
+    covers = request.grant.covers
+    known = [model for model in app.models if covers(model.name) and model.state.knows(given)]
     if len(known) == 1:
         return known[0]
     if known:
         routes = ", ".join(f"/models/{model.state.name}/labels" for model in known[:_MOST_SHOWN])
         raise ConflictError(f"the id {given[:80]!r} was given in {len(known):,} models; name the model: {routes}")
     match = re.fullmatch(r"([A-Za-z0-9_-]{1,64})\.([0-9a-f]{6})\.([0-9]{1,15})", given)
-    if match is None or match[1] not in app.models:
+    if match is None or match[1] not in app.models or not covers(match[1]):
         raise NotFoundError(f"no instance with the id {given[:80]!r} waits for a label")
     model = app.models[match[1]]
     if match[2] != model.state.incarnation:
@@ -290,7 +291,7 @@ async def ask(app: App, request: Request) -> Response:
 
 def _limit(request: Request, name: str, default: int, most: int) -> int:
     given = request.query(name) or str(default)
-    if not given.isdigit() or not 1 <= int(given) <= most:
+    if not re.fullmatch("[0-9]{1,9}", given) or not 1 <= int(given) <= most:
         raise RejectedError(f"{name} is {given[:20]!r}; give a number from 1 to {most:,}")
     return int(given)
 

@@ -28,13 +28,14 @@ async def healthz(app: App, request: Request) -> Response:
 
 
 async def readyz(app: App, request: Request) -> Response:
-    """Report whether every model accepts changes and its snapshots can be written."""
+    """Report whether every model accepts changes and its snapshots can be written; names need a token."""
     if app.stopping.is_set():
         return json_response({"status": "stopping"}, 503)
     reasons = {m.name: m.stopped or m.snapshot_failed for m in app.models}
     stopped = {name: reason for name, reason in reasons.items() if reason is not None} | app.models.unrecovered
     if app.models.stopped is not None or stopped:
-        return json_response({"status": "stopped", "reason": app.models.stopped, "models": stopped}, 503)
+        shown = {name: reason for name, reason in stopped.items() if request.grant.covers(name)}
+        return json_response({"status": "stopped", "reason": app.models.stopped, "models": shown}, 503)
     return json_response({"status": "ready"})
 
 

@@ -22,7 +22,7 @@ class Grant(NamedTuple):
 
     def covers(self, model: str) -> bool:
         """Return whether a model is among those of the token."""
-        return self.models is None or model in self.models
+        return self.scope > 0 and (self.models is None or model in self.models)
 
 
 EVERYTHING = Grant(WRITE)
