@@ -37,7 +37,7 @@ class Elements(HTMLParser):
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    name = "<x-evil onload=1>[red]&\"q.csv"
+    name = '<x-evil onload=1>[red]&"q.csv'
     with Path(name).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*NAMES, "column", "<x-evil>target"])

@@ -25,6 +25,8 @@ from varifold.serve.core.models import Model, Models, Policy, lock_folder
 from varifold.serve.core.state import Limits, ModelState, Recovery
 from varifold.serve.http import server_routes
 from varifold.serve.http.app import App, BodyLimits
+from varifold.serve.http.messages import Request
+from varifold.serve.http.tokens import NOTHING
 from varifold.serve.server import _freeze_garbage
 
 PATIENCE = 10.0
@@ -259,18 +261,21 @@ def test_a_server_whose_snapshots_fail_is_not_ready(tmp_path: Path, monkeypatch:
     async def work(models: Models, model: Model) -> None:
         app = App(models, None, BodyLimits())
         ready = server_routes.readyz
-        assert (await ready(app, None)).status == 200  # type: ignore[arg-type]
+        request = Request({}, None, None)  # type: ignore[arg-type]
+        assert (await ready(app, request)).status == 200
         with monkeypatch.context() as patch:
             patch.setattr(snapshot, "begin", fail)
             for i in range(5):
                 await send(model, instance(i))
             await model.drain()
-        response = await ready(app, None)  # type: ignore[arg-type]
+        response = await ready(app, request)
         assert response.status == 503
         assert "a snapshot could not be written (no process can be started)" in response.body.decode()
+        request.grant = NOTHING
+        assert (await ready(app, request)).body == b'{"status":"stopped","reason":null,"models":{}}'
         for i in range(5):
             await send(model, instance(i))
         await model.drain()
-        assert (await ready(app, None)).status == 200  # type: ignore[arg-type]
+        assert (await ready(app, request)).status == 200
 
     run(tmp_path, work, snapshot_every=4)

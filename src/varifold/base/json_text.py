@@ -1,7 +1,7 @@
 """Read and write JSON with orjson if it is installed; use the standard library where orjson is missing or fails.
 
-orjson rejects NaN and infinity, which Python and many devices write. Either way whole numbers beyond 64 bits become floats,
-so that everything that was read can be written again.
+orjson rejects NaN and infinity, which Python and many devices write. Either way whole numbers beyond 64 bits become
+floats, so that everything that was read can be written again.
 """
 
 from __future__ import annotations

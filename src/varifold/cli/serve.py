@@ -253,9 +253,7 @@ def _serve(args: argparse.Namespace, models: dict[str, Any]) -> int:
 def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
     """Return the models to make, of the tables [models.NAME] of a configuration."""
     from varifold.errors import VarifoldError
-    from varifold.serve.core.input import InputRules
-    from varifold.serve.core.models import check_name
-    from varifold.serve.server import ModelSpec
+    from varifold.serve.core.models import ModelSpec, check_name
 
     for name in tables:
         if name != "models":
@@ -264,13 +262,9 @@ def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
     for name, table in tables.get("models", {}).items():
         try:
             check_name(name)
-            unknown = next((key for key in table if key not in ("method", "params", "key", "input", "ask")), None)
-            if unknown is not None:
-                raise ParameterError(f"a model has method, params, key, input and ask, and not {unknown!r}")
-            rules = InputRules.of_model(table)
+            models[name] = ModelSpec.from_json(table)
         except VarifoldError as error:
             raise ParameterError(f"{path}: [models.{name}]: {error}") from error
-        models[name] = ModelSpec(table.get("method", "auto"), table.get("params", {}), table.get("key"), rules)
     return models
 
 

@@ -45,6 +45,7 @@ def label(model: Model, payload: bytes, key: str | None) -> dict[str, Any]:
     given, y = values.get(rules.id or "id"), values.get(rules.target or "y")
     if given is None:
         raise RejectedError('a label is {"id": ..., "y": ...}, with the id of its reading or its prediction')
+    bodies.check_identifier("id", given)
     change = {"y": y if rules.target is None else rules.label(y)}
     if "w" in values:
         change["w"] = values["w"]

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import varifold
 from varifold.base.plural import plural
@@ -23,8 +22,7 @@ from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core import log
 from varifold.serve.core.budget import ServerBudget, shown
-from varifold.serve.core.input import InputRules
-from varifold.serve.core.models import Models, Policy
+from varifold.serve.core.models import Models, ModelSpec, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
@@ -37,16 +35,6 @@ from varifold.serve.notify import keep_alive, notify
 _BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
 """Short, because the thread that writes transactions needs the interpreter lock a few times for each."""
-
-
-@dataclass(frozen=True)
-class ModelSpec:
-    """A model to make."""
-
-    method: str = "auto"
-    params: Mapping[str, Any] = field(default_factory=dict)
-    key: str | None = None
-    rules: InputRules = field(default_factory=InputRules)
 
 
 @dataclass(frozen=True)
@@ -160,7 +148,7 @@ class _Process:
         """Make the models of the settings that do not exist."""
         for name, spec in self.settings.models.items():
             if name not in models:
-                await models.create(name, spec.method, spec.params, spec.key or spec.rules.key, spec.rules)
+                await models.create(name, spec.method, spec.params, spec.key, spec.rules)
                 log.info(f"made, of the method {spec.method!r}", name)
 
     def reload(self) -> None:

@@ -10,7 +10,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ _REPLAY_TIMES = 3.0
 _SLOW = 1e-3
 """Seconds per row from which a model shares the event loop turn by turn."""
 MOST_MODELS = 1_000
+_MADE_OF = ("method", "params", "key", "input", "ask")
+"""Fields of the description of a model."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,37 @@ class Policy:
     def syncs(self) -> bool:
         """Whether a change is on disk before it is acknowledged."""
         return self.fsync != "never"
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model to make."""
+
+    method: str = "auto"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    rules: InputRules = field(default_factory=InputRules)
+
+    @classmethod
+    def from_json(cls, body: Any) -> ModelSpec:
+        """Check the description of a model in a request or a configuration."""
+        if not isinstance(body, dict):
+            raise RejectedError(f"a model is described by an object or a table, not by {str(body)[:60]!r}")
+        method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
+        for name in body:
+            if name not in _MADE_OF:
+                raise RejectedError(
+                    f"a model has no field {name!r}{nearest(name, _MADE_OF)}; there are {', '.join(_MADE_OF)}"
+                )
+        rules = InputRules.of_model(body)
+        if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
+            raise RejectedError(
+                'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}, "ask": null}; all may '
+                "be left out"
+            )
+        if key is not None and rules.key not in (None, key):
+            raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
+        return cls(method, params, key or rules.key, rules)
 
 
 def check_name(name: str) -> None:

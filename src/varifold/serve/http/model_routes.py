@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
-from varifold.base.nearest import nearest
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve import reports
@@ -21,8 +20,7 @@ from varifold.serve.core.errors import (
     RequestError,
     StoppedError,
 )
-from varifold.serve.core.input import InputRules
-from varifold.serve.core.models import Model
+from varifold.serve.core.models import Model, ModelSpec
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
 from varifold.serve.http.tokens import WRITE
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 5
 _MOST_DEVICES = 10_000
 _MOST_LISTED = 100
-_MADE_OF = ("method", "params", "key", "input", "ask")
-"""Fields of the body that makes a model."""
 
 
 async def predict(app: App, request: Request) -> Response:
@@ -184,24 +180,9 @@ async def digest(app: App, request: Request) -> Response:
 async def create(app: App, request: Request) -> Response:
     """Make a new model."""
     data = await request.body(app.limits.body)
-    body = bodies.parse(data) if data.strip() else {}
-    method, params, key = body.get("method", "auto"), body.get("params", {}), body.get("key")
-    rules = InputRules.of_model(body)
-    for name in body:
-        if name not in _MADE_OF:
-            raise RejectedError(
-                f"a model has no field {name!r}{nearest(name, _MADE_OF)}; there are {', '.join(_MADE_OF)}"
-            )
-    if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
-        raise RejectedError(
-            'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}, "ask": null}; all may be '
-            "left out"
-        )
-    if key is not None and rules.key not in (None, key):
-        raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
-    return json_response(
-        summary(await app.models.create(request.argument, method, params, key or rules.key, rules)), 201
-    )
+    spec = ModelSpec.from_json(bodies.parse(data) if data.strip() else {})
+    model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules)
+    return json_response(summary(model), 201)
 
 
 async def delete(app: App, request: Request) -> Response:
