@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         sys.excepthook = _one_line
         if sys.stdout.isatty():
-            sys.stdout = VisibleOutput(sys.stdout)  # type: ignore[assignment]
+            sys.stdout = VisibleOutput(sys.stdout)
         warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
         argv = sys.argv[1:]
     try:
