@@ -79,9 +79,10 @@ from varifold.base.params import Integer
 def peak():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-learner = varifold.models[{name!r}]()
-learner.learn_one({{"a": 1.0, "b": "x"}}, {target})
-learner.learn_one({{"a": 2.0, "c": 1.0}}, {target})
+method = {{**varifold.models, **varifold.detectors}}[{name!r}]
+learner = method()
+learner.learn_one({{"a": 1.0, "b": "x"}}, *{target})
+learner.learn_one({{"a": 2.0, "c": 1.0}}, *{target})
 header, arrays = files.decode(learner.to_bytes(), "")
 names = files.unpack_names(arrays)
 many = [*names, *[f"n{{i}}" for i in range({names})]]
@@ -90,13 +91,13 @@ for key in ("space.kind", "space.column", "space.seen", "scaler"):
     if len(grown[key]):
         rows = [grown[key][1:2]] * {names} if key != "space.column" else [range(len(names), len(many))]
         grown[key] = files.np.concatenate([grown[key], *rows]).astype(grown[key].dtype)
-if header["labels"]:
+if header.get("labels"):
     header["labels"] = [f"l{{i}}" for i in range({labels})]
     grown["counts"] = files.np.ones({labels})
     for key in grown:
         if key.endswith("classes"):
             grown[key] = files.np.array([{labels}])
-for key, constraint in varifold.models[{name!r}]._constraints().items():
+for key, constraint in method._constraints().items():
     for option in getattr(constraint, "options", [constraint]):
         if isinstance(option, Integer) and option.high is not None and {largest}:
             header["params"][key] = option.high
@@ -111,10 +112,12 @@ print(peak() - before, len(data))
 
 
 @pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("name", varifold.models)
+@pytest.mark.parametrize("name", [*varifold.models, *varifold.detectors])
 def test_a_file_takes_memory_in_proportion_to_its_size(name: str, largest: bool) -> None:
     """Names, labels and parameters are small in a file; arrays of each name for each label, or of a window, are not."""
-    target = "1.0" if issubclass(varifold.models[name], varifold.VaryingRegressor) else "'l0'"
+    method = {**varifold.models, **varifold.detectors}[name]
+    targets = {varifold.VaryingRegressor: "[1.0]", varifold.VaryingDetector: "[]"}
+    target = next((text for base, text in targets.items() if issubclass(method, base)), "['l0']")
     script = MEMORY.format(name=name, target=target, names=5_000, labels=5_000, largest=largest)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

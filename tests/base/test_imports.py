@@ -110,10 +110,11 @@ def test_no_specification_from_data_imports(text: str, imported: Callable[[], bo
     assert not imported()
 
 
-@pytest.mark.parametrize("name", varifold.models)
+@pytest.mark.parametrize("name", [*varifold.models, *varifold.detectors])
 def test_no_parameter_of_any_method_imports(name: str, imported: Callable[[], bool]) -> None:
-    blank = varifold.models[name]()
-    for key in inspect.signature(varifold.models[name]).parameters:
+    method = {**varifold.models, **varifold.detectors}[name]
+    blank = method()
+    for key in inspect.signature(method).parameters:
         deep = [f"{name}:{key}=({NAME})", f"ovfiv:base=({name}:{key}=({NAME}))"]
         for text in (NAME, f"({NAME})", f"ovfiv:base=({NAME})", *deep):
             for value in (text, {"learner": {"method": text, "params": {}}}, {"pairs": [["a", text]]}, [text]):
