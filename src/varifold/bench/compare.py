@@ -218,7 +218,7 @@ class Mark:
 
 
 ROUNDING = 0.0005
-"""Print has three digits; a deviation printed as .000 says nothing."""
+"""Print has three digits; a deviation printed as .000 is not informative."""
 
 
 def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:

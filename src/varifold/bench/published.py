@@ -37,7 +37,7 @@ class Published:
     rows: int | None
     note: str = ""
     repeats: int = 1
-    """Runs behind the printed mean, as its paper says."""
+    """Runs behind the printed mean, according to its paper."""
 
 
 def read_published(name: str, folder: Path | None = None) -> list[Published]:

@@ -79,8 +79,8 @@ def prequential(
         instances: `Result.periods` has the metrics of every such period.
     ask
         Of a classifier: learn only the labels that a policy requests, or that the default policy does within this
-        budget (a share of the instances). All labels are scored all the same; `Result.requested` has what the
-        requested ones alone would have told. The learner runs instance by instance.
+        budget (a share of the instances). All labels are scored all the same; `Result.requested` has the
+        estimate from the requested ones alone. The learner runs instance by instance.
     predictions
         True keeps every prediction in `Result.predictions`; a function is called with the predictions of each batch
         instead, and nothing is kept.

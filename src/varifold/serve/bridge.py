@@ -1,4 +1,4 @@
-"""What the bridges to MQTT and Kafka share: turn messages into changes, and report what happens to them."""
+"""Functions of the bridges to MQTT and Kafka: turn messages into changes, and report what happens to them."""
 
 from __future__ import annotations
 

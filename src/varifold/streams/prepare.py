@@ -50,7 +50,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool |
         The same seed gives the same permutation and the same masks for every learner.
     shuffle
         Whether rows are permuted; False keeps the order of the file. By default they are, except those of a natural
-        stream (a `Dataset` that is `ordered`), whose labels are also delayed as its registry entry says.
+        stream (a `Dataset` that is `ordered`), whose labels are also delayed as in its registry entry.
 
     Examples
     --------

@@ -29,7 +29,7 @@ REGRESSORS = {
 
 
 class _Moa:
-    """The schema, and the rows as MOA needs them.
+    """Schema of a stream, and its rows as MOA needs them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Classifier(_Moa, base.Classifier):
 
     @cached_property
     def model(self) -> Any:
-        """The learner; made on first use, since it needs the schema."""
+        """Return the learner; it is made on first use, since it needs the schema."""
         from capymoa import classifier
 
         name, parameters = CLASSIFIERS[self.name]
@@ -137,7 +137,7 @@ class Regressor(_Moa, base.Regressor):
 
     @cached_property
     def model(self) -> Any:
-        """The learner; made on first use, since it needs the schema."""
+        """Return the learner; it is made on first use, since it needs the schema."""
         from capymoa import regressor
 
         name, parameters = REGRESSORS[self.name]

@@ -76,7 +76,7 @@ class Device:
 
     @property
     def status(self) -> Status:
-        """The worst of what is wrong with the device."""
+        """Status of the device: the worst of what is wrong with it."""
         if self.silent:
             return "silent"
         if self.high:

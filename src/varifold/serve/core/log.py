@@ -1,4 +1,4 @@
-"""The server's log on standard error, as text or as one JSON object per line: time, level, model, text."""
+"""Log of the server on standard error, as text or as one JSON object per line: time, level, model, text."""
 
 from __future__ import annotations
 

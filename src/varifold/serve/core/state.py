@@ -133,7 +133,7 @@ class Recovery:
 
 
 class Asked(NamedTuple):
-    """What a waiting instance keeps of the policy's decision."""
+    """Decision of the policy about a waiting instance."""
 
     decision: Decision
     confidence: float | None

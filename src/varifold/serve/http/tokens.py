@@ -15,7 +15,7 @@ _SCOPES = {"read": READ, "write": WRITE}
 
 
 class Grant(NamedTuple):
-    """What a token allows: a scope, of these models or of all (None)."""
+    """Permission of a token: a scope, for some models or for all (None)."""
 
     scope: int = 0
     models: frozenset[str] | None = None
