@@ -59,7 +59,7 @@ class Server:
         self.url = re.findall(r"https?://[0-9.:]+", line)[0]
         return self
 
-    def wait_for_line(self, text: str, seconds: float = 30.0) -> str:
+    def wait_for_line(self, text: str, seconds: float = 120.0) -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for line in self.log().splitlines():

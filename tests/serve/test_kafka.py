@@ -91,7 +91,7 @@ def broker() -> Iterator[Broker]:
     broker.producer.flush(5)
 
 
-def wait_for(server: Server, condition: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
+def wait_for(server: Server, condition: Callable[[dict[str, Any]], bool], seconds: float = 120.0) -> dict[str, Any]:
     """Wait until what the model shows fulfils a condition."""
     end = time.monotonic() + seconds
     with server.client() as client:
