@@ -22,7 +22,7 @@ def run(name: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name}:\n{done.stderr}")
-    commit = subprocess.check_output(["git", "rev-parse", "--short", "origin/main"], cwd=ROOT, text=True).strip()
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
     (CASES / f"{name}.txt").write_text(done.stdout.rstrip() + f", commit {commit}\n", encoding="utf-8")
 
 

@@ -111,7 +111,7 @@ def collect(store: str) -> dict[str, Any]:
         diagram(ranked)
     pictures(filled)
     shown = ("python", "numpy", "river", "lightgbm", "capymoa", "scikit-learn")
-    commit = subprocess.check_output(["git", "rev-parse", "--short", "origin/main"], cwd=ROOT, text=True).strip()
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
     return {"commit": commit, "versions": {k: facts[k] for k in shown if k in facts}, **found}
 
 

@@ -54,8 +54,17 @@ def time_marks(times: Sequence[str]) -> list[tuple[int, str]]:
         marks = [(i, name) for i, name in enumerate(names) if i and name != names[i - 1]]
         if len(marks) > 2:
             step = -(-len(marks) // 13)
-            return marks[::step]
+            return _apart(marks[::step], len(names) * digits / 95)  # labels are as wide as they have digits
     return []
+
+
+def _apart(marks: list[tuple[int, str]], gap: float) -> list[tuple[int, str]]:
+    """Leave out marks that would overlap the one before, where a stream starts with few rows a month."""
+    kept = marks[:1]
+    for mark in marks[1:]:
+        if mark[0] - kept[-1][0] >= gap:
+            kept.append(mark)
+    return kept
 
 
 def _map(figure: Any, ax: Any, found: Presence, edges: Any) -> None:
