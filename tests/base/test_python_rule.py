@@ -83,7 +83,7 @@ ROWS = [({"a": float(i % 7), "b": float(-i % 5), "c": "xyz"[i % 3]}, "pqr"[i % 3
     ("learner", "check"),
     [
         pytest.param(learner, check, id=f"{type(learner).__name__}-{check.__name__}")
-        for learner in (Perceptron(), Saved(rate=0.5, max_features=6, evict="lightest"))
+        for learner in (Perceptron(), Saved(rate=0.5, max_features=20, evict="lightest"))
         for check in varifold.checks.yield_checks(learner)
     ],
 )

@@ -244,11 +244,11 @@ def check_bounded_memory(learner: Any) -> None:
         if hasattr(model, "_fill_early"):
             model._fill_early()
         sizes = []
-        for t in range(1400):
+        for t in range(1800):
             x = {f"word {(t * 7 + j * j) % 1000}": 1.0 for j in range(5)} | {"kept": float(t % 2)}
             model.learn_one(x, t % 2)
             assert len(model.features) <= 24, f"{len(model.features)} features kept under a bound of 24"
-            if t in (1100, 1399):
+            if t in (1500, 1799):
                 sizes.append(sum(model.state_bytes().values()))
         assert sizes[1] <= sizes[0], f"{sizes[0]} bytes of state became {sizes[1]} under a bound"
         assert_sound(model, {"kept": 1.0}, {0, 1})
