@@ -180,7 +180,7 @@ def test_the_claim_is_cleared_on_every_exit() -> None:
         with pytest.raises(varifold.errors.VarifoldError):
             learner.predict_one(x)
     with pytest.raises(DataError):
-        learner.learn_many(varifold.Block.from_dicts([{"a": 1.0}]))
+        learner.learn_many(varifold.to_block([{"a": 1.0}], [1.0], numeric=True))
     with pytest.raises(DataError):
         learner.run_block(varifold.Block.from_dicts([{"a": 1.0}], ["y"]), np.array([5]))
     learner.learn_one({"a": 1.0}, "y")

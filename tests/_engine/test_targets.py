@@ -64,15 +64,17 @@ def test_values_and_targets_beyond_1e150_count_as_1e150(sign: float) -> None:
     assert [model.to_bytes() for model in beyond] == [largest.to_bytes()] * 2
 
 
-def test_a_missing_number_is_none_and_is_not_learned() -> None:
+def test_a_missing_number_is_none_and_is_ignored() -> None:
     block = to_block(ROWS[:3], [1.0, None, float("nan")], numeric=True)
     assert block.y == [1.0, None, None]
     assert block.labelled.tolist() == [True, False, False]
-    model = AROWRegressor()
-    with pytest.raises(TargetError, match="the target of instance 1 is nan"):
-        model.learn_many(block)
-    assert model.steps == 0
-    assert model.predict_many(block) == [0.0] * 3
+    model, first = AROWRegressor(), AROWRegressor()
+    model.learn_many(block)
+    first.learn_one(ROWS[0], 1.0)
+    assert model.to_bytes() == first.to_bytes()
+    with pytest.raises(DataError, match="y is missing; pass a target per instance"):
+        model.learn_many(ROWS)
+    assert model.to_bytes() == first.to_bytes()
 
 
 def test_numbers_of_every_container() -> None:
@@ -123,13 +125,14 @@ def test_unpredicted_rows_are_nan(block: Block) -> None:
     assert np.flatnonzero(~np.isnan(found)).tolist() == [0, 2]
 
 
-def test_a_schedule_learns_no_missing_number() -> None:
+def test_a_schedule_ignores_missing_and_withheld_numbers() -> None:
     block = to_block(ROWS[:3], [1.0, None, 2.0], numeric=True)
     model = AROWRegressor()
-    with pytest.raises(DataError, match="no target"):
-        model.run_block(block, np.array([1, -2]))
-    with pytest.raises(DataError, match="rows that are not in the block"):
-        model.run_block(block, np.array([4]))
+    model.run_block(block, np.array([1, -2, -4, -6]))
+    assert model.steps == 0
+    for row in (4, -7, 0):
+        with pytest.raises(DataError, match="rows that are not in the block"):
+            model.run_block(block, np.array([row]))
     model.run_block(block, np.array([1, -1, 2, 3, -3]))
     assert model.steps == 2
 

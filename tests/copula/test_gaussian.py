@@ -17,9 +17,15 @@ def instances(rows, labels, seed=0):
 
 
 @pytest.mark.parametrize("labels", ["ab", "abc"])
-def test_follows_the_oracle(labels):
+@pytest.mark.parametrize("every", [1, 4])
+def test_follows_the_oracle(labels, every):
+    """With every fourth label the other instances are learned without one."""
     engine, oracle, met = class_engine(GaussianModel(), scale="none"), Gaussians(6), []
-    for x, y, w in instances(200, labels):
+    for t, (x, y, w) in enumerate(instances(200 * every, labels)):
+        if t % every:
+            engine.learn_one(x, None, w)
+            oracle.learn_unlabelled(x, w)
+            continue
         known = {j: v for j, v in x.items() if oracle.seen[j]}
         if len(met) > 1 and known:
             found = engine.margins_one(x)

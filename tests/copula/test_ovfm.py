@@ -66,11 +66,15 @@ def follow(learner, twin, instances):
         learner.learn_one(x, y, w)
         if w == 0.0:
             continue
-        twin.meet(y)
-        met = True
+        if y is not None:
+            twin.meet(y)
+            met = True
         if given:
             scaled = scaler.scaled({n: v for n, v in given.items() if "=" not in n}, w, commit=True)
-            twin.learn({**{n: v for n, v in given.items() if "=" in n}, **scaled}, given, y, w)
+            if y is None:
+                twin.learn_unlabelled(given, w)
+            else:
+                twin.learn({**{n: v for n, v in given.items() if "=" in n}, **scaled}, given, y, w)
         else:
             scaler.learned += 1
         known |= set(given)
@@ -115,6 +119,18 @@ def test_follows_its_twin(setting, stream):
     if "swaps" in stream:
         assert {learner.features[f"f{j}"].role for j in range(4)} == {"raw"}
         assert {learner.features[f"f{j}"].role for j in range(5, 9)} == {"latent"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "stream"),
+    [({}, {"nominal": True}), ({"max_dense": 7, "window": 12, "batch": 9}, {"swaps": True, "weights": True})],
+)
+def test_the_copula_learns_without_labels(setting, stream):
+    renamed = {"window": "W", "batch": "b"}
+    copula = {renamed.get(k, k): v for k, v in setting.items()}
+    twin = PlainOVFMStream(PlainOVFM, True, **copula)
+    rows = [(x, y if t % 4 == 0 else None, w) for t, (x, y, w) in enumerate(mixed_stream(n=200, labels=3, **stream))]
+    follow(OVFM(**setting), twin, rows)
 
 
 def learned(n=130, **parameters):

@@ -67,6 +67,3 @@ def test_what_is_wrong_is_said() -> None:
             learn_parallel(whole(), "arow", backend="threading", **options)
     with pytest.raises(DataError, match="takes paths or Blocks"):
         learn_parallel([{"a": 1.0}], "arow", backend="threading")
-    unlabelled = varifold.to_block([{"a": 1.0}, {"a": 2.0}])
-    with pytest.raises(DataError, match="has no label"):
-        learn_parallel(unlabelled, "arow", shards=2, backend="threading")

@@ -38,8 +38,8 @@ NUMBERS = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, 1e150, -1e1
 VALUES = st.one_of(NUMBERS, NUMBERS, st.sampled_from(["x", "y", ""]), st.none())
 INSTANCES = st.dictionaries(NAMES, VALUES, max_size=5)
 WEIGHTS = st.sampled_from([1.0, 1.0, 0.0, 0.5, 1e-16, 1e9])
-TARGETS = NUMBERS
-LABELS = st.sampled_from(["p", "q", "r"])
+TARGETS = st.one_of(NUMBERS, NUMBERS, st.none())
+LABELS = st.sampled_from(["p", "q", "r", None])
 BAD: list[tuple[Any, Any, Any]] = [
     ({"a": math.inf}, None, 1.0), ({"new": 1.0, "a": b"1"}, None, 1.0), ({2.5: 1.0}, None, 1.0), (5, None, 1.0),
     ({"new": 1.0}, "no target", 1.0), ({"new": 1.0}, None, math.nan), ({"new": 1.0}, None, -1.0),
@@ -94,7 +94,7 @@ class Life(RuleBasedStateMachine):
     @rule(bad=st.sampled_from(BAD), data=st.data())
     def reject(self, bad: tuple[Any, Any, Any], data: Any) -> None:
         x, y, w = bad
-        y = self.target(data) if y is None else y if is_regressor(self.learner) else math.nan
+        y = self.target(data) if y is None else y if is_regressor(self.learner) else ["no label"]
         assert not self.call("learn_one", x, y, w), f"{bad} was accepted"
 
     @rule(x=INSTANCES)

@@ -40,6 +40,13 @@ def test_follows_the_oracle(form, labels, weights, strings):
 
 
 @pytest.mark.parametrize("form", FORMS[:2])
+def test_instances_without_a_label_are_recalled(form):
+    rows = mixed_stream(400, labels=3, weights=False, strings=True, seed=6)
+    few = [(x, y if t % 3 == 0 else None, w) for t, (x, y, w) in enumerate(rows)]
+    follow(Recalling(**form), Recall(**{"r": 10.0, **form}), few, 1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
 def test_only_the_columns_seen_last_are_recalled(form):
     rows = mixed_stream(260, labels=2, weights=False, strings=False, seed=4)
     follow(Recalling(**form, most=3), Recall(**{"r": 10.0, **form}, most=3), rows, 1e-12)

@@ -38,6 +38,25 @@ def test_follows_the_definition(labels, prior, intercept, weights):
             names |= {(k, v if isinstance(v, str) else None) for k, v in x.items()}
 
 
+@pytest.mark.parametrize("labels", [2, 4])
+@pytest.mark.parametrize("weights", [False, True])
+def test_online_em_follows_the_definition(labels, weights):
+    """Two of three instances have no label: each class learns them by its probability."""
+    model, plain = GaussianNB(prior=2.0), PlainGaussianNB(2.0)
+    for t, (x, y, w) in enumerate(with_strings(stream(n=150, d=5, labels=labels, weights=weights))):
+        known = plain.known(x)
+        if known:
+            found, expected = model.margins_one(x), plain.scores(known)
+            np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-9, atol=1e-9)
+        y = y if t % 3 == 0 or t < 9 else None
+        model.learn_one(x, y, w)
+        if w > 0 and y is not None:
+            plain.learn(x, y, w)
+        elif w > 0:
+            plain.learn_unlabelled(x, w)
+    assert plain.unlabelled > 50
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 def test_numbers_alone_are_scored_as_those_beside_strings(intercept):
     """Two classes and no string values have a path of their own: it must agree to the last bit."""

@@ -7,11 +7,13 @@ class Gaussians:
     def __init__(self, width):
         self.width = width
         self.seen = np.zeros(width)
-        self.counts, self.means, self.weights, self.own = [], [], [], []
+        self.counts, self.members, self.means, self.weights, self.own = [], [], [], [], []
+        self.total = 0.0
         self.common = np.eye(width)
 
     def add_class(self):
         self.counts.append(0.0)
+        self.members.append(0.0)
         self.means.append(np.zeros(self.width))
         self.weights.append(np.zeros(self.width))
         self.own.append(np.eye(self.width))
@@ -30,6 +32,21 @@ class Gaussians:
         return found
 
     def learn(self, x, y, w=1.0):
+        self.absorb(x, y, w, w, w)
+        self.counts[y] += w
+
+    def learn_unlabelled(self, x, w=1.0):
+        """Classification EM: the most probable class learns, its mean with about the weight that all labels have."""
+        labelled = sum(self.counts)
+        if len(self.counts) < 2:
+            return
+        scores = np.array(self.scores(x))
+        chances = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        best = int(chances.argmax())
+        own = w * chances[best]
+        self.absorb(x, best, own, w, own * min(labelled / (self.total - labelled + 1.0), 1.0))
+
+    def absorb(self, x, y, w_own, w_common, w_mean):
         for j in x:
             self.seen[j] += 1
         met = [j for j in range(self.width) if self.seen[j] >= 2]
@@ -43,9 +60,10 @@ class Gaussians:
         goal = np.outer(far, far)
         goal[np.ix_(absent, absent)] += full[np.ix_(absent, absent)] - gain @ full[np.ix_(present, absent)]
         at = np.ix_(met, met)
-        for cov, n in ((self.own[y], self.counts[y]), (self.common, sum(self.counts))):
+        for cov, n, w in ((self.own[y], self.members[y], w_own), (self.common, self.total, w_common)):
             cov[at] += (1.0 - (1.0 - (n + 3.0) ** -0.7) ** w) * (goal[at] - cov[at])
         for j in present:
-            self.weights[y][j] = min(self.weights[y][j], 300.0) + w
-            self.means[y][j] += w * far[j] / (self.weights[y][j] + 1.0)
-        self.counts[y] += w
+            self.weights[y][j] = min(self.weights[y][j], 300.0) + w_mean
+            self.means[y][j] += w_mean * far[j] / (self.weights[y][j] + 1.0)
+        self.members[y] += w_own
+        self.total += w_common

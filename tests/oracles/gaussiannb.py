@@ -10,6 +10,7 @@ class PlainGaussianNB:
         self.prior, self.intercept = prior, intercept
         self.labels, self.counts = [], {}
         self.seen = []
+        self.unlabelled = 0.0
 
     def learn(self, x, y, w):
         if y not in self.labels:
@@ -17,6 +18,24 @@ class PlainGaussianNB:
         if x:
             self.counts[y] = self.counts.get(y, 0.0) + w
             self.seen.append((x, y, w))
+
+    def learn_unlabelled(self, x, w):
+        """Online EM: the responsibilities of the classes are weights; all such weights sum to about the labels'."""
+        labelled = sum(self.counts.values())
+        if len(self.labels) < 2 or not x:
+            return
+        self.unlabelled += w
+        w *= min(labelled / self.unlabelled, 1.0)
+        scores = self.scores(self.known(x))
+        powers = {y: math.exp(score - max(scores.values())) for y, score in scores.items()}
+        for y, power in powers.items():
+            if power / sum(powers.values()) > 0.01:
+                self.seen.append((x, y, w * power / sum(powers.values())))
+
+    def known(self, x):
+        """Return the features, with their levels, that were learned before."""
+        past = {(name, v if isinstance(v, str) else None) for seen, _, _ in self.seen for name, v in seen.items()}
+        return {name: v for name, v in x.items() if (name, v if isinstance(v, str) else None) in past}
 
     def values(self, name, y=None):
         found = [

@@ -5,7 +5,8 @@ the intercept under `ONE`, y is -1 or +1, `fresh` holds the names that are new. 
 evictions also has ``forget(name)`` and ``weight(name)``, and may accept `order`, which ranks all known names by slot so
 that ties are broken as in the library. `OneVsRest` makes a *twin* for any number of labels from a rule:
 ``meet(y)``, ``scores(x)``, ``learn(x, y, w, fresh)``. Any other object with these three is a twin as well; its
-``pass_time()``, if it has one, is called before each instance is learned, an empty one too.
+``pass_time()``, if it has one, is called before each instance is learned, an empty one too. A twin that learns
+instances without a label (y is None) has ``learn_unlabelled(x, w)``, and `order` if it accepts that.
 """
 
 from __future__ import annotations
@@ -192,9 +193,12 @@ class Surroundings:
     def learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         if w == 0.0:
             return
+        if y is None and not hasattr(self.twin, "learn_unlabelled"):
+            return
         found = self.admit(self.names(x))
-        self.twin.meet(y)
-        self.labelled = True
+        if y is not None:
+            self.twin.meet(y)
+            self.labelled = True
         self.step += 1
         if hasattr(self.twin, "pass_time"):
             self.twin.pass_time()
@@ -208,7 +212,10 @@ class Surroundings:
             self.bias.learn(self.twin.scores(scaled), y, w)
         for name in found:
             self.last[name] = self.step
-        if getattr(self.twin, "takes_order", False):
+        if y is None:
+            order = ({n: self.slots.of[n] for n in self.last},) if getattr(self.twin, "takes_order", False) else ()
+            self.twin.learn_unlabelled(scaled, w, *order)
+        elif getattr(self.twin, "takes_order", False):
             self.twin.learn(scaled, y, w, fresh, {n: self.slots.of[n] for n in self.last})
         else:
             self.twin.learn(scaled, y, w, fresh)

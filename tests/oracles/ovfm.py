@@ -149,3 +149,11 @@ class PlainOVFMStream:
         else:
             for label, problem in zip(self.labels, self.problems, strict=True):
                 problem.learn(x, z, here, 1.0 if y == label else -1.0, w)
+
+    def learn_unlabelled(self, raw, w):
+        """Update the copula alone."""
+        self.known += sorted(set(raw) - set(self.known))
+        self.copula.learn(raw, w)
+        for name in self.copula.left:
+            for problem in self.problems:
+                problem.latent.forget(name)

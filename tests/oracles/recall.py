@@ -67,20 +67,33 @@ class Recall:
         found = [sum(w.get(k, (0.0,))[0] * v for k, v in phi.items()) for w in self.problems]
         return dict(zip(self.labels, found if len(found) > 1 else [-found[0], found[0]], strict=True))
 
-    def learn(self, x: dict[Any, float], y: Any, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
+    def touch(self, x: dict[Any, float], order: dict[Any, int]) -> None:
+        """Note that the columns of the instance were seen."""
         self.names |= set(x) - {ONE}
         for name in sorted({column(n) for n in x} - {ONE}, key=lambda n: order.get(n, 0)):
             if name in x:
                 self.levels.setdefault(name, (x[name], x[name]))
             self.seen = [name, *(n for n in self.seen if n != name)]
             self.age[name] = 0
+
+    def learn_unlabelled(self, x: dict[Any, float], w: float, order: dict[Any, int]) -> None:
+        """Remember values and ages."""
+        self.touch(x, order)
+        self.move(x)
+
+    def move(self, x: dict[Any, float]) -> None:
+        """Update the levels with the values present."""
+        for name in set(x) & set(self.levels):
+            self.levels[name] = moved(self.levels[name], x[name])
+
+    def learn(self, x: dict[Any, float], y: Any, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
+        self.touch(x, order)
         phi = self.inputs(x, True)
         for label, held in zip(self.labels[-len(self.problems) :], self.problems, strict=True):
             wanted = label if len(self.problems) > 1 else self.labels[min(1, len(self.labels) - 1)]
             sign = 1.0 if y == wanted and len(self.labels) > 1 else -1.0
             self.step(held, phi, sign, self.r / w)
-        for name in set(x) & set(self.levels):
-            self.levels[name] = moved(self.levels[name], x[name])
+        self.move(x)
 
     def pass_time(self) -> None:
         """Increase the ages before one more instance is learned."""

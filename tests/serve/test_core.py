@@ -73,9 +73,30 @@ async def mixed_work(models: Models, model: Model) -> None:
         kept = await send(model, {"x": instance(i)["x"], "keep": True, "id": f"k{i}"})
         if i % 2:
             await send(model, {"id": kept["id"], "y": "up"})
+        await send(model, {"x": instance(i)["x"], "y": None, "predict": True})
+        await send(model, {"x": instance(i)["x"], "y": None, "keep": True, "id": f"u{i}"})
+        assert (await send(model, {"x": instance(i)["x"], "y": None, "id": f"u{i}"}))["duplicate"]
         with pytest.raises(RejectedError):
             await send(model, {"x": {"a": "b", "a=b": 1.0}, "y": "up"})
         await send_rows(model, [instance(1000 + i), {"x": instance(i)["x"], "keep": True}, {"id": "nobody", "y": "up"}])
+
+
+def test_an_instance_without_a_label_is_learned_by_those_that_can():
+    for method, learned in (("arow", False), ("gaussiannb", True)):
+        state = ModelState("m", learners.make(method, {}), Limits())
+        for i in range(20):
+            state.apply(instance(i), orjson.dumps(instance(i)))
+        before, counted = learners.digest(state.learner), state.learned
+        body = {"x": instance(50)["x"], "y": None}
+        assert state.apply(body, orjson.dumps(body)) == {"seq": 21}
+        assert (learners.digest(state.learner) != before) == learned
+        taught = learners.digest(state.learner)
+        body = {"x": instance(51)["x"], "y": None, "keep": True, "id": "later"}
+        assert state.apply(body, orjson.dumps(body))["label"] in state.learner.classes
+        assert (learners.digest(state.learner) != taught) == learned
+        assert state.learned == counted
+        state.apply({"id": "later", "y": "up"}, b"{}")
+        assert (state.learned, len(state.waiting)) == (counted + 1, 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -167,7 +188,7 @@ def test_a_change_that_fails_at_recovery_is_set_aside_and_the_rest_is_served(
     database = Database(tmp_path)
     assert database._db.execute("SELECT seq, reason FROM set_aside").fetchall() == [
         (5, "no memory"),
-        (12, "ZeroDivisionError()"),
+        (13, "ZeroDivisionError()"),
     ]
     database.close()
     found, recovery = stored(tmp_path, "m")

@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._engine.admission cimport Admission
 from varifold._engine.data.block cimport LARGEST_WEIGHT, SMALLEST_WEIGHT, Block
 from varifold._engine.instance cimport Instance
-from varifold._engine.models.model cimport Model
+from varifold._engine.models.model cimport NEW_LABEL, NO_LABEL, Model
 from varifold._engine.scaler cimport NONE, Scaler
 from varifold._engine.names.space cimport Space
 from varifold._engine.targets.target cimport Target
@@ -121,6 +121,8 @@ cdef class Engine:
         """
         cdef bint together    # one scaling serves prediction and learning
         learn = learn and w > 0.0
+        if learn and not self.target.has_truth:
+            return self.process_unlabelled(w, predict)
         if learn:
             self.reserve()
             predict = predict or self.target.predicts_first()
@@ -135,9 +137,23 @@ cdef class Engine:
                 self.learn(w, together)
         return self.finish() if learn else 0
 
+    cdef int process_unlabelled(self, double w, bint predict) except -1 nogil:
+        """Predict the gathered instance, if requested, and learn it without a label, if the model can."""
+        if self.model.learns_unlabelled:
+            self.reserve()
+        if predict:
+            self.predict(False)
+        if not self.model.learns_unlabelled:
+            return 0
+        if self.instance.unknown:
+            self.admission.admit()
+        self.instance.present(w, True)
+        self.target.learn_unlabelled(w)
+        return self.finish()
+
     cdef int reserve(self) except -1 nogil:
         """Reserve the memory to learn the gathered instance: for a new label, new features, and in the model."""
-        if self.target.y < 0:
+        if self.target.y == NEW_LABEL:
             self.target.reserve_label()
         if self.instance.unknown:
             self.admission.reserve()
@@ -155,7 +171,7 @@ cdef class Engine:
 
     cdef int learn(self, double w, bint presented) except -1 nogil:
         """Add a new label and admit new features; scale the instance, unless `presented`, and learn it."""
-        if self.target.y < 0:
+        if self.target.y == NEW_LABEL:
             self.target.add_label()
         if self.instance.unknown:
             self.admission.admit()
@@ -183,7 +199,10 @@ cdef class Engine:
     # ---------------------------------------------------------------- one instance
 
     def learn_one(self, x, y=None, w=1.0):
-        """Learn one mapping of names to values; if anything is wrong, or memory runs out, the state stays as it was."""
+        """Learn one mapping of names to values, without a truth if y is None or NaN.
+
+        If anything is wrong, or memory runs out, the state stays as it was.
+        """
         self.claim()
         try:
             self.learn_dict(x, y, w)
@@ -200,6 +219,8 @@ cdef class Engine:
         self.target.read(y)
         weight = weight_of(w, self.space.step + 1)
         self.instance.gather(x)
+        if not (self.target.has_truth or self.model.learns_unlabelled):
+            return 0 if self.instance.unknown == 0 else self.check_names()
         if self.target.predicts_first():
             self.target.begin(False, self.target.conformal is not None)
         return self.process(weight, True, False)
@@ -212,9 +233,14 @@ cdef class Engine:
                 self.target.read(y)
             self.instance.gather(x)
             if self.instance.unknown:
-                self.admission.check(self.instance.pending)
+                self.check_names()
         finally:
             self.release()
+
+    cdef int check_names(self) except -1:
+        """Reject unknown names of the gathered mapping that could not be admitted."""
+        self.admission.check(self.instance.pending)
+        return 0
 
     cdef int predict_dict(self, object x, bint probabilities, bint bounds) except -1:
         """Gather, present and predict one mapping."""
@@ -286,7 +312,8 @@ cdef class Engine:
         """Run over a block without returning to Python between instances; return the outputs of the target.
 
         Without a schedule every row is predicted (if requested) and then learned (if requested). A schedule is an int64
-        array of steps: i + 1 predicts row i, -(i + 1) learns row i. If memory runs out, the rows before are learned.
+        array of steps: i + 1 predicts row i, -(i + 1) learns row i, and -(n + i + 1), of n rows, learns row i without
+        its label. A row that has none is learned without one. If memory runs out, the rows before are learned.
         """
         cdef int64_t before = self.space.step
         self.claim()
@@ -313,6 +340,7 @@ cdef class Engine:
         cdef bint weighted = block.weights is not None
         cdef Py_ssize_t i, row, n = len(block)
         cdef int64_t code
+        cdef bint learns
         self.instance.bind(block.vocabulary)
         self.instance.reserve(int(np.diff(block.indptr).max()) if n else 0)
         with nogil:
@@ -321,12 +349,15 @@ cdef class Engine:
                     with gil:
                         PyErr_CheckSignals()
                 code = steps[i] if scheduled else i + 1
-                row = (code if code > 0 else -code) - 1
+                row = ((code if code > 0 else -code) - 1) % n
+                learns = learn and (code < 0 or not scheduled)
                 self.instance.gather_row(&idx[0] + ptr[row], &val[0] + ptr[row], ptr[row + 1] - ptr[row])
-                if learn and (code < 0 or not scheduled):
+                if learns:
                     self.target.read_row(row)
-                self.process(weights[row] if weighted else 1.0, learn and (code < 0 or not scheduled),
-                             predict and code > 0)
+                    if code < -n:
+                        self.target.has_truth = False
+                        self.target.y = NO_LABEL
+                self.process(weights[row] if weighted else 1.0, learns, predict and code > 0)
                 if predict and code > 0:
                     self.target.write_row(row)
         return 0

@@ -21,7 +21,7 @@ from libc.math cimport fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.models.model cimport Model
+from varifold._engine.models.model cimport NEW_LABEL, Model
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.hedge cimport FIXED as FIXED_RATE, Experts, experts_learn, experts_weights
@@ -101,6 +101,7 @@ cdef class ClassificationMixture(Model):
     cdef int64_t* pausing              # [expert]: one of Pausing
     cdef int64_t* matrix_side          # [expert]: rows of the matrices that it holds per class; 0: none
     cdef int64_t* restarts             # [expert]: is a RestartingModel
+    cdef int64_t* unlabelled           # [expert]: learns instances without a label
     cdef int64_t* paused               # [expert]: is evaluated on every PAUSE_INTERVAL-th instance
     cdef double* excess_loss           # [expert]: running mean of its log loss less the mixture's
     cdef double* stack_use             # [expert]: running mean of how far it moves the stack's logits
@@ -134,7 +135,7 @@ cdef class ClassificationMixture(Model):
     cdef double* share                 # [slot]: contributions of one expert
 
     def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
-                  double final_variance=TEMPERATURE_VARIANCE):
+                  double final_variance=TEMPERATURE_VARIANCE, bint learn_unlabelled=False):
         cdef int e, k = len(experts)
         cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
         cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
@@ -144,6 +145,7 @@ cdef class ClassificationMixture(Model):
         self.sees_empty = True
         self.wants_columns = True
         self.prepares = any(model.prepares for model in self.experts.models)
+        self.learns_unlabelled = learn_unlabelled
         self.threshold = threshold
         self.guard_strength = guard
         self.guard_full = guard_full
@@ -152,6 +154,7 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.pausing, fixed(k))
         self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.restarts, fixed(k))
+        self.arrays.scratch(&self.unlabelled, fixed(k))
         self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
         self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
         self.arrays.declare("stack_use", &self.stack_use, fixed(k))
@@ -189,6 +192,7 @@ cdef class ClassificationMixture(Model):
             self.matrix_side[e] = expert.matrix_side or 0
             self.restarts[e] = isinstance(model, RestartingModel)
             self.slow.held[e] = -log(TRUST)
+            self.unlabelled[e] = learn_unlabelled and model.learns_unlabelled
             self.temperature[e].factor = expert.temperature
             self.temperature[e].variance = TEMPERATURE_VARIANCE
             if isinstance(model, CategoriesModel):
@@ -232,7 +236,7 @@ cdef class ClassificationMixture(Model):
             n = self.categories.slots_to_prepare(slots, n)
             slots = self.categories.prepared
         for e in range(self.experts.count):
-            if not self.experts.disabled[e] and not (y < 0 and self.exceeds_classes(e)):
+            if not self.experts.disabled[e] and not (y == NEW_LABEL and self.exceeds_classes(e)):
                 self.components.prepare_component(e, slots, n, n_new, y)
         return 0
 
@@ -430,7 +434,16 @@ cdef class ClassificationMixture(Model):
                 self.temperature[e].variance = TEMPERATURE_VARIANCE
                 stack_widen(&self.stack, RESTARTED)
         if self.classes > 1:
-            self.update_pauses(v.step)
+            self.update_pauses(<int64_t> self.recent_error.count)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Let those experts learn that need no label; what combines them is learned from labels alone."""
+        cdef int e
+        forget_last(&self.experts.views)
+        self.bound_columns(v)
+        for e in range(self.experts.count):
+            if self.unlabelled[e] and not self.is_idle(e, v.step):
+                self.components.learn_unlabelled(e, self.seen_by(e, v), w)
 
     cdef void learn_combination(self, View* v, int y, double w) noexcept nogil:
         """Update all that combines the experts with their predictions, before they learn the instance."""

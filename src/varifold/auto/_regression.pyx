@@ -25,7 +25,7 @@ from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from varifold._engine.models.model cimport Model
+from varifold._engine.models.model cimport NO_LABEL, Model
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics, learn_component, predict_component
 from varifold._engine.names.reading cimport LARGEST
 from varifold._engine.view cimport View
@@ -82,7 +82,11 @@ cdef struct Errors:            # of the predictions, in the target's units, for 
 
 
 cdef class RegressionMixture(RegressionModel):
-    """Experts of a table (see `experts.Expert`) and all that combines them."""
+    """Experts of a table (see `experts.Expert`) and all that combines them.
+
+    With `learn_unlabelled`, instances without a target join the statistics by which the engine scales values; no expert
+    learns more from them.
+    """
 
     cdef tuple table               # the experts as given, to begin again
     cdef ExpertSet experts
@@ -104,7 +108,7 @@ cdef class RegressionMixture(RegressionModel):
     cdef double* work              # [k + 1]
     cdef double* share             # [slot]: contributions of one expert
 
-    def __cinit__(self, experts, bint absolute=False):
+    def __cinit__(self, experts, bint absolute=False, bint learn_unlabelled=False):
         cdef int e, s, k = len(experts)
         self.table = tuple(experts)
         self.experts = ExpertSet(experts, RATE, SHARE, TRUST, STACKS)
@@ -115,6 +119,7 @@ cdef class RegressionMixture(RegressionModel):
         self.sees_empty = True
         self.wants_columns = True
         self.prepares = True
+        self.learns_unlabelled = learn_unlabelled
         self.arrays.declare("statistics", <double**> &self.statistics, fixed(STATISTICS_NUMBERS))
         self.arrays.declare("errors", <double**> &self.errors, fixed(ERRORS_NUMBERS))
         self.arrays.declare("stack.mean", &self.mean, fixed(STACKS, width=k + 1))
@@ -147,6 +152,8 @@ cdef class RegressionMixture(RegressionModel):
         return RegressionModel.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
+        if y == NO_LABEL:
+            return 0
         if not self.warm_up.over:
             self.prepare_warm_up(slots, n, n_new)
         return RegressionModel.prepare(self, slots, n, n_new, y)

@@ -55,6 +55,7 @@ cdef class RestartingModel(Model):
         self.sees_empty = self.copies[0].sees_empty
         self.wants_columns = self.copies[0].wants_columns
         self.prepares = True
+        self.learns_unlabelled = self.copies[0].learns_unlabelled
         self.arrays.declare("role", &self.role, fixed(COPIES, low=UNUSED, high=KEPT))
         self.arrays.declare("last_active", &self.last_active, fixed(COPIES, low=0, high=1 << 53))
         self.arrays.declare("trial.scores", <double**> &self.score, fixed(COPIES, width=3))
@@ -146,6 +147,13 @@ cdef class RestartingModel(Model):
         self.detect(wrong, v.step)
         if self.trial.since >= 0:
             self.compare(v, y, w, wrong)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Let the active copy and one on trial learn."""
+        cdef int i
+        for i in range(COPIES):
+            if self.role[i] == ACTIVE or self.role[i] == TRIAL:
+                self.components.learn_unlabelled(i, v, w)
 
     cdef bint learn_copy(self, int i, View* v, int y, double w) noexcept nogil:
         """Let a copy learn; return whether it had predicted another label."""

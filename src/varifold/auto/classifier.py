@@ -34,6 +34,9 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
         With two labels: the probability from which on the rarer one is predicted, in (0, 1). Lower it when missing
         the rare label costs more than a false alarm. It does not change probabilities. With more labels use `costs`
         or `objective`.
+    unlabelled
+        What becomes of instances without a label (``learn_one(x, None)``): with ``"learn"`` they join the statistics by
+        which values are scaled, and the experts that can learn from them; with ``"ignore"`` nothing happens.
     scale, clip, max_features, evict, objective, costs, coverages
         See `VaryingClassifier`. ``objective="log_loss"`` predicts with the mixture alone, without the guard.
 
@@ -84,6 +87,11 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     *Many labels.* The stack has one bias per label, whose covariance takes memory with the square of the labels and
     time with their cube; beyond 64 labels it has none.
 
+    *Without a label.* The copula of the latent scores, the Gaussians and naive Bayes (by expectation maximisation) and
+    the two experts that recall values learn instances without a label; the others do not, and temperatures, stack,
+    weights and guard judge all of them by labels alone. With 5 % of the labels the error was 6 % lower on average than
+    without such instances (docs/decisions/0183).
+
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
     Examples
@@ -103,6 +111,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     _parameters: ClassVar[dict[str, Constraint]] = {
         "budget": OneOf("fast", "balanced", "best"),
         "threshold": Real(0.001, 0.999),
+        "unlabelled": OneOf("learn", "ignore"),
     }
     _cost = "O(present); budget='balanced': O(500 present + min(known, 128)^2)"
     _native_multiclass = True
@@ -112,6 +121,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     budget: str = "balanced"
     threshold: float = 0.5
     _: KW_ONLY
+    unlabelled: str = "ignore"
     fit_intercept: bool = field(default=True, init=False)
     calibrate: bool = field(default=False, init=False)  # the mixture calibrates its probabilities itself
 
@@ -129,7 +139,8 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
 
     def _model(self) -> ClassificationMixture:
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
-        return ClassificationMixture(self._experts(), threshold=self.threshold, **guard)
+        unlabelled = self.unlabelled == "learn"
+        return ClassificationMixture(self._experts(), threshold=self.threshold, learn_unlabelled=unlabelled, **guard)
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> AutoReport:

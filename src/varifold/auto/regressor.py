@@ -29,6 +29,9 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
     ----------
     loss
         What the experts are judged by: ``"squared"`` or ``"absolute"`` errors.
+    unlabelled
+        What becomes of instances without a target (``learn_one(x, None)``): with ``"learn"`` they join the statistics
+        by which values are scaled; with ``"ignore"`` nothing happens.
     scale, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`; intervals of coverage .9 are the default here.
 
@@ -72,13 +75,17 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {"loss": OneOf("squared", "absolute")}
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "loss": OneOf("squared", "absolute"),
+        "unlabelled": OneOf("learn", "ignore"),
+    }
     _cost = "O(500 present + min(known, 128)^2 + 64^3)"
     _uses_absence = True
     _window = 10_000
 
     loss: str = "squared"
     _: KW_ONLY
+    unlabelled: str = "ignore"
     fit_intercept: bool = field(default=True, init=False)
     coverages: Sequence[float] = (0.9,)
 
@@ -86,7 +93,7 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
         return regressor_experts(self._window)
 
     def _model(self) -> RegressionMixture:
-        return RegressionMixture(self._experts(), self.loss == "absolute")
+        return RegressionMixture(self._experts(), self.loss == "absolute", self.unlabelled == "learn")
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> RegressionReport:

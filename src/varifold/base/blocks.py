@@ -28,7 +28,7 @@ _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
 
 _READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
 
-__all__ = ["Block", "Labels", "Vocabulary", "check_block", "to_block", "with_numbers"]
+__all__ = ["Block", "Labels", "Vocabulary", "check_block", "learned_block", "to_block", "with_numbers"]
 
 
 def to_block(
@@ -49,7 +49,8 @@ def to_block(
         A Block (returned as it is), an iterable of dicts, a pandas / polars / pyarrow frame, a SciPy sparse matrix
         (stored zeros are values, cells not stored are absent) or a 2-D NumPy array (NaN and masked cells are absent).
     y, w
-        Labels and sample weights, one per instance; not for a Block, which holds its own.
+        Labels and sample weights, one per instance; not for a Block, which holds its own. None and NaN among the
+        labels are labels that are not known.
     names
         Feature names of the columns of an array or sparse matrix; ``0, 1, 2, ...`` when not given.
     vocabulary, labels
@@ -88,6 +89,16 @@ def to_block(
     if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
         raise DataError(f"cannot read an instance from {X[0]!r}; {_READABLE}")
     return Block.from_dicts(X, y, w, vocabulary, labels)
+
+
+def learned_block(
+    X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None, *, numeric: bool = False
+) -> Block:
+    """Convert X to a block to learn from: only a Block may come without y."""
+    if y is None and not isinstance(X, Block):
+        known = "target" if numeric else "label"
+        raise DataError(f"y is missing; pass a {known} per instance, None where it is not known, or call predict_many")
+    return to_block(X, y, w, numeric=numeric)
 
 
 def with_numbers(block: Block) -> Block:

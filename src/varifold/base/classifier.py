@@ -15,7 +15,7 @@ from varifold._engine.engine import Engine
 from varifold._engine.targets.class_target import ClassTarget
 from varifold._engine.targets.decision import Decision
 from varifold.base import frames
-from varifold.base.blocks import check_block, to_block
+from varifold.base.blocks import check_block, learned_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
@@ -118,7 +118,11 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     # ------------------------------------------------------------------ one instance
 
     def learn_one(self, x: Instance, y: Hashable, w: float = 1.0) -> None:
-        """Learn one labelled instance with sample weight w (0 does nothing)."""
+        """Learn one instance with sample weight w (0 does nothing).
+
+        A label of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
+        instance otherwise (`traits.unlabelled`).
+        """
         self._engine.learn_one(x, y, w)
 
     def _check_one(self, x: Instance, y: Hashable = None) -> None:
@@ -206,9 +210,10 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """Learn instances in order, in compiled code.
 
         X is a Block (which holds its labels), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance.
+        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
+        None and NaN among the labels are labels that are not known.
         """
-        self._engine.run(to_block(X, y, w), predict=False)
+        self._engine.run(learned_block(X, y, w), predict=False)
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance.
@@ -264,7 +269,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         Return the predictions in the form of `predict_many`.
         """
-        block = to_block(X, y, w)
+        block = learned_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
         classes, _, _ = self._engine.run(block)
         return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)
@@ -274,7 +279,8 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models labels that arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it, and -(n + i + 1), of n rows, learns it without its
+        label) models labels that arrive late or never.
         """
         check_block(block)
         classes, probabilities, _ = self._engine.run(block, schedule=checked_schedule(schedule), probabilities=True)

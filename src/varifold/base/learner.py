@@ -146,6 +146,7 @@ class VaryingLearner(Estimator):
             uses_absence=self._uses_absence,
             uses_values=self._uses_values,
             randomized="seed" in inspect.signature(type(self)).parameters,
+            unlabelled="learned" if learns_unlabelled(self) else "ignored",
             merging=self._engine.model.merging(),
             notes=notes,
             task=self._task,
@@ -190,6 +191,12 @@ def is_regressor(learner: Any) -> bool:
     """Return whether a learner, a river pipeline or a class predicts numbers rather than labels."""
     last = getattr(learner, "_last_step", learner)
     return issubclass(last if isinstance(last, type) else type(last), river_base.Regressor)
+
+
+def learns_unlabelled(learner: Any) -> bool:
+    """Return whether one of the library's learners learns from instances without a label; False for any other."""
+    engine = getattr(learner, "_engine", None)
+    return bool(engine is not None and engine.model.learns_unlabelled)
 
 
 def is_detector(learner: Any) -> bool:

@@ -14,7 +14,7 @@ from varifold._engine.data.block import Block
 from varifold._engine.engine import Engine
 from varifold._engine.targets.real_target import RealTarget
 from varifold.base import frames
-from varifold.base.blocks import check_block, to_block, with_numbers
+from varifold.base.blocks import check_block, learned_block, to_block, with_numbers
 from varifold.base.coverages import Interval
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
@@ -72,7 +72,11 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     # ------------------------------------------------------------------ one instance
 
     def learn_one(self, x: Instance, y: float, w: float = 1.0) -> None:
-        """Learn one instance and its target with sample weight w (0 does nothing)."""
+        """Learn one instance and its target with sample weight w (0 does nothing).
+
+        A target of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
+        instance otherwise (`traits.unlabelled`).
+        """
         self._engine.learn_one(x, y, w)
 
     def _check_one(self, x: Instance, y: Any = None) -> None:
@@ -134,7 +138,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """Learn instances in order, in compiled code.
 
         X is a Block (which holds its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance.
+        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
+        None and NaN among the targets are targets that are not known.
         """
         self._engine.run(_block(X, y, w), predict=False)
 
@@ -177,7 +182,8 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models targets that arrive late.
+        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it, and -(n + i + 1), of n rows, learns it without its
+        target) models targets that arrive late or never.
         """
         check_block(block)
         predictions: np.ndarray[Any, Any]
@@ -186,4 +192,4 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
 
 def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
-    return with_numbers(to_block(X, y, w, numeric=True))
+    return with_numbers(learned_block(X, y, w, numeric=True))

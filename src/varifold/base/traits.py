@@ -21,6 +21,8 @@ class Traits:
     randomized: bool
     uses_values: bool = True
     """Whether the learner uses the values of features, and not only their presence."""
+    unlabelled: Literal["learned", "ignored"] = "ignored"
+    """What becomes of an instance without a label (or target): `learn_one(x, None)` learns from it or does nothing."""
     merging: Literal["exact", "approximate"] | None = None
     """How `varifold.merge` combines such learners; None: it cannot, but `varifold.Vote` can combine classifiers."""
     notes: tuple[str, ...] = ()

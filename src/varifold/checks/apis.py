@@ -13,7 +13,7 @@ import numpy as np
 
 from varifold.base import to_block
 from varifold.base.learner import is_regressor
-from varifold.checks.material import assert_same, learn, stream_of
+from varifold.checks.material import assert_finite, assert_same, learn, stream_of
 
 NUMERIC = ["f0", "f1", "f2", "f3"]
 
@@ -80,6 +80,27 @@ def check_schedule(learner: Any) -> None:
     predicted = [labels[c] for c in outputs[0]] if labels else outputs.tolist()
     assert predicted == expected, "run_block with a schedule and predict_one in that order differ"
     assert_same(one, many, pairs, "a schedule")
+
+
+def check_unlabelled(learner: Any) -> None:
+    """Instances without a label are learned or ignored as `traits.unlabelled` states, by every way to learn them."""
+    pairs = stream_of(learner, 150, labels=("a", "b", "c"))
+    missing = (None, float("nan"))
+    few = [(x, y if t % 4 == 3 else missing[t % 2]) for t, (x, y) in enumerate(pairs)]
+    if learner.traits.unlabelled == "ignored":
+        labelled = learn(learner.clone(), [pair for t, pair in enumerate(pairs) if t % 4 == 3])
+        assert_same(labelled, learn(learner.clone(), few), pairs, "instances without a label")
+        return
+    one, many, planned = learn(learner.clone(), few), learner.clone(), learner.clone()
+    for lo in range(0, len(few), 37):
+        many.learn_many([x for x, _ in few[lo : lo + 37]], [y for _, y in few[lo : lo + 37]])
+    assert_same(one, many, pairs, "learn_many with instances without a label")
+    block = to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=is_regressor(learner))
+    planned.run_block(block, np.array([-(t + 1) if t % 4 == 3 else -(len(pairs) + t + 1) for t in range(len(pairs))]))
+    assert_same(one, planned, pairs, "a schedule that withholds labels")
+    again = pickle.loads(pickle.dumps(one))
+    assert_same(learn(one, few), learn(again, few), pairs, "instances without a label after a pickle")
+    assert_finite(one)
 
 
 def check_frames(learner: Any) -> None:

@@ -19,6 +19,7 @@ class Stoppable(Stream):
         self._stream = stream
         self._reading = False
         self.once, self.delay, self.scored_from = stream.once, stream.delay, stream.scored_from
+        self.label_share, self.label_seed = stream.label_share, stream.label_seed
         self.signal = 0
         """Signal that arrived, 0 without one."""
         self.error: DataError | None = None

@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport INDICATOR, NUMERIC
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.kernels cimport add_multiple, blend, divide_all, subtract_columns, subtract_multiple
 from varifold._numeric.memory cimport allocate
 
@@ -64,6 +65,8 @@ cdef class GaussianModel(Model):
     cdef double* factor
     cdef double* total             # [1]: weight learned
     cdef double* counts            # [class]: weight learned
+    cdef double* members           # [class]: the same, with instances that have no label and seem to belong to the class
+    cdef double* probability       # scratch [class]
     cdef double* seen              # [slot]: instances
     cdef double* value             # scratch [slot]: values present
     cdef double* distance          # scratch [slot]
@@ -74,6 +77,9 @@ cdef class GaussianModel(Model):
         self.most = most
         self.arrays.declare("total", &self.total, fixed(1, low=0))
         self.arrays.declare("counts", &self.counts, per_class(low=0))
+        self.arrays.declare("members", &self.members, per_class(low=0))
+        self.arrays.scratch(&self.probability, per_class())
+        self.learns_unlabelled = True
         self.arrays.declare("seen", &self.seen, per_slot(most=most, low=0))
         self.arrays.scratch(&self.value, per_slot(most=most))
         self.arrays.scratch(&self.distance, per_slot(most=most))
@@ -235,6 +241,29 @@ cdef class GaussianModel(Model):
         return n
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.absorb(v, y, w, w, w)
+        self.counts[y] += w
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Do a step of online classification EM: the most probable class learns, weighted by its probability.
+
+        Labels decide where the means are: all instances without one together weigh about as much there as those with
+        one, while both covariances learn them in full. The shares of the classes are those of the labels.
+        """
+        cdef int c, best
+        cdef double labelled = 0.0, own
+        for c in range(self.classes):
+            labelled += self.counts[c]
+        if self.classes < 2 or labelled <= 0.0:
+            return
+        self.scores(v, self.probability)
+        softmax(self.classes, self.probability, self.probability)
+        best = argmax(self.classes, self.probability)
+        own = w * self.probability[best]
+        self.absorb(v, best, own, w, own * min(labelled / (self.total[0] - labelled + 1.0), 1.0))
+
+    cdef void absorb(self, View* v, int y, double w, double w_common, double w_mean) noexcept nogil:
+        """Learn the instance as class y, with a weight in its covariance, in the common one and in its mean."""
         cdef Py_ssize_t i, present, all, at
         for i in range(v.n):
             if v.slot[i] < self.stride:
@@ -249,13 +278,13 @@ cdef class GaussianModel(Model):
                          self.factor + i * self.stride + present)
         for i in range(present):
             self.distance[i] = self.value[i] - self.mean[y * self.stride + self.order[i]]
-        self.move(y, present, all, pace(self.counts[y], w), pace(self.total[0], w))
+        self.move(y, present, all, pace(self.members[y], w), pace(self.total[0], w_common))
         for i in range(present):
             at = y * self.stride + self.order[i]
-            self.weight[at] = min(self.weight[at], MEMORY) + w
-            self.mean[at] += w * self.distance[i] / (self.weight[at] + 1.0)
-        self.counts[y] += w
-        self.total[0] += w
+            self.weight[at] = min(self.weight[at], MEMORY) + w_mean
+            self.mean[at] += w_mean * self.distance[i] / (self.weight[at] + 1.0)
+        self.members[y] += w
+        self.total[0] += w_common
 
     cdef void move(self, int c, Py_ssize_t present, Py_ssize_t all, double own, double common) noexcept nogil:
         """Move the class's covariance and the common one towards the products of the distances.

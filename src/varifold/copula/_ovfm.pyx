@@ -76,6 +76,7 @@ cdef class OVFMModel(Model):
         self.radius = radius
         self.odds = odds
         self.keep = keep
+        self.learns_unlabelled = True
         self.settings.k = MOST_EXPERTS if self.with_presence else 2
         self.settings.rate = RATES[rate]
         self.settings.eta = eta
@@ -318,6 +319,12 @@ cdef class OVFMModel(Model):
                 self.sparsify(self.raw, c, v.known)
                 if self.with_presence:
                     self.sparsify(self.presence, c, v.known)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Update the copula, which needs no label."""
+        cdef int32_t replaced = self.copula.learn(v, w)
+        if replaced:
+            self.latent.forget(replaced)
 
     cdef void learn_rule(self, BinaryRule rule, int which, View* v, int y, double w) noexcept nogil:
         """Update a rule; store its scores before the update in `margins`."""

@@ -80,7 +80,8 @@ class OVFM(CopulaParameters, VaryingClassifier):
     .09. Its experts start 10 nats behind, so it costs almost nothing elsewhere. AROW's margin is close to 2 p - 1, so
     the mix uses twice the margin as log-odds. An indicator `f=v` is a Boolean feature; the indicators of one column are
     observed together (the others are zeros), and the first level seen is the reference, which has no latent feature.
-    Sample weights count in the correlation and in the learners; a window holds each value once.
+    Sample weights count in the correlation and in the learners; a window holds each value once. An instance without a
+    label updates the copula, and nothing else.
 
     *Cost.* O(present³ + present² absent + present absent²), where absent counts the absent features under the copula;
     instances with the same present features share the inverse. O(max_dense²) memory.

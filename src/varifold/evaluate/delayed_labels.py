@@ -42,10 +42,11 @@ class DelayedLabels:
 
     Instance t (from 0) is predicted at time t and learned at time t + delay, after the prediction at that time: delay 0
     learns each instance right after its prediction. An instance without a label, or whose delay is None or not a
-    number, is predicted and never learned.
+    number, is predicted and, if `learns_unlabelled`, learned without a label right after that. So is an instance
+    that is not among the `share` of those, drawn at random with `seed`, whose label arrives.
     """
 
-    def __init__(self, delay: Delay = None) -> None:
+    def __init__(self, delay: Delay = None, share: float = 1.0, seed: int = 0) -> None:
         number = not (delay is None or isinstance(delay, str) or callable(delay))
         if number and not (isinstance(delay, Real) and delay >= 0):
             raise ParameterError(
@@ -53,6 +54,8 @@ class DelayedLabels:
                 "the name of the feature that has it, or a function of x and y"
             )
         self.delay = delay
+        self.share = share
+        self._draws = np.random.default_rng(seed)
         self.field_seen = False
         self.clock = 0
         self.queue = LabelQueue()
@@ -62,6 +65,7 @@ class DelayedLabels:
         self.first_learned = np.zeros(0)
         self.learned: frozenset[Any] = frozenset()
         """Labels that the learner knows from before the stream."""
+        self.learns_unlabelled = False
 
     def schedule(self, batch: Batch) -> Schedule:
         """Schedule the next instances of the stream, and those whose label arrives in the meantime."""
@@ -69,6 +73,8 @@ class DelayedLabels:
         n = len(batch.block)
         now = np.arange(self.clock, self.clock + n, dtype=np.float64)
         due = np.where(batch.block.labelled, now + delays, np.inf)
+        if self.share < 1.0:
+            due[self._draws.random(n) >= self.share] = np.inf
         known = self._known(batch.block, now, due)
         self.clock += n
         if self.waiting is None and np.array_equal(due, now):
@@ -81,11 +87,17 @@ class DelayedLabels:
         ready = ready[np.argsort(due[ready], kind="stable")]
         before = np.searchsorted(due[ready], now)
         self._keep(batch, old, due)
-        learn_at = np.searchsorted(now, due[ready], side="right") + np.arange(len(ready))
-        events = np.empty(n + len(ready), dtype=np.int64)
-        events[np.arange(n) + before] = np.arange(old, old + n) + 1
-        events[learn_at] = -(ready + 1)
+        events = self._events(len(batch.block), old, now, due, ready)
         return Schedule(batch, n, events, _learned(batch.block)[ready], before, known)
+
+    def _events(self, rows: int, old: int, now: Floats, due: Floats, ready: Ints) -> Ints:
+        """Order predictions, labels that arrive, and instances that are learned without a label."""
+        never = np.flatnonzero(np.isinf(due[old:])) if self.learns_unlabelled else np.zeros(0, dtype=np.int64)
+        codes = np.concatenate([np.arange(old, rows) + 1, -(ready + 1), -(rows + old + never + 1)])
+        times = np.concatenate([now, due[ready], now[never]])
+        kinds = np.repeat([0, 1, 1], [len(now), len(ready), len(never)])
+        order: Ints = codes[np.lexsort((kinds, times))]
+        return order
 
     def remaining(self) -> Schedule | None:
         """Learn the labels that arrive after the last prediction, in their order; None when there are none."""

@@ -23,7 +23,6 @@ from varifold.evaluate.runners import runner_of
 from varifold.evaluate.tasks import Classification, Collected, Regression
 from varifold.evaluate.windows import Windows
 from varifold.streams import Batch
-from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.stream import batches_of
 
 _PAIRS = 1024
@@ -61,7 +60,9 @@ def prequential(
         pandas' NA is a missing label. For a regressor labels must be numbers.
     delay
         Number of instances after which a label arrives: a number, the name of the feature that has it (the learner
-        does not see that feature), or a function of x and y. None, and a missing label, mean that it never arrives.
+        does not see that feature), or a function of x and y. None, and a missing label, mean that it never arrives;
+        a learner that learns from unlabelled instances (see `Traits.unlabelled`) then learns the instance without it,
+        right after its prediction.
         The default is the stream's own.
     scored_from
         Index of the first instance that counts; the default is the stream's own.
@@ -110,7 +111,8 @@ def prequential(
     validate("prequential", {"scored_from": Integer(0)}, {"scored_from": start})
     policy = _policy(ask, learner)
     evaluated = learner if policy is None else AskingClassifier(learner, policy)
-    run = _Run(evaluated, DelayedLabels(delay), start, Windows(curve_points, _length(stream)), quantile)
+    labels = DelayedLabels(delay, getattr(stream, "label_share", 1.0), getattr(stream, "label_seed", 0))
+    run = _Run(evaluated, labels, start, Windows(curve_points, _length(stream)), quantile)
     run.periods = None if by is None else Periods(by, run.task.new_tally)
     run.kept = [] if predictions is True else None
     run.sink = predictions if callable(predictions) else None
@@ -141,6 +143,7 @@ class _Run:
         self.task = _task_of(learner, self.runner.coverages, quantile)
         self.queue = queue
         queue.learned = frozenset(getattr(learner, "classes", ()))
+        queue.learns_unlabelled = self.runner.learns_unlabelled
         self.scored_from = scored_from
         self.windows = windows
         self.columns = np.zeros(0, dtype=np.int32)
@@ -255,14 +258,7 @@ def _from_pairs(pairs: Iterator[Any], numeric: bool) -> Iterator[Batch]:
         if numeric:
             yield Batch(to_block(rows, targets, vocabulary=vocabulary, numeric=True), rows=rows)
         else:
-            yield Batch(_labelled(rows, targets, vocabulary, labels), rows=rows)
-
-
-def _labelled(rows: list[Any], targets: list[Any], vocabulary: Vocabulary, labels: Labels) -> Block:
-    """Make a block of instances, some of which may have no label (None, NaN or NA)."""
-    if not any(map(is_missing, targets)):
-        return Block.from_dicts(rows, targets, None, vocabulary, labels)
-    return with_known_labels(Block.from_dicts(rows, None, None, vocabulary), targets, labels)
+            yield Batch(Block.from_dicts(rows, targets, None, vocabulary, labels), rows=rows)
 
 
 def _peak_memory() -> int | None:

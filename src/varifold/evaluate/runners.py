@@ -11,7 +11,7 @@ import numpy as np
 from river import base as river_base
 
 from varifold.base import Labels
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_regressor, learns_unlabelled
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate.delayed_labels import Schedule
 from varifold.evaluate.metrics import Floats, Ints
@@ -35,6 +35,7 @@ class Runner(Protocol):
 
     seconds: float
     coverages: tuple[float, ...]
+    learns_unlabelled: bool
 
     def run(self, schedule: Schedule) -> Outputs:
         """Predict and learn by the schedule."""
@@ -60,6 +61,7 @@ class BlockRunner:
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
+        self.learns_unlabelled = learns_unlabelled(learner)
         self._regression = is_regressor(learner)
         with_regions = getattr(learner, "run_intervals" if self._regression else "run_sets", None)
         self.coverages = () if with_regions is None else tuple(learner.coverages)
@@ -102,6 +104,7 @@ class DictRegressorRunner:
     """Run any river regressor, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
+    learns_unlabelled = False
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
@@ -123,6 +126,7 @@ class DictClassifierRunner:
     """Run any river classifier, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
+    learns_unlabelled = False
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner

@@ -69,6 +69,7 @@ cdef class RecallRule(DiagonalRule):
         self.faded_pair = self.slow_pair + 3
         self.declare_inputs(self.faded_pair + 1, MOST_INPUTS, r, memory)
         self.wants_columns = True
+        self.learns_unlabelled = True
         self.binned = binned
         self.most = most
         self.arrays.declare("level", &self.level, per_slot())
@@ -183,6 +184,11 @@ cdef class RecallRule(DiagonalRule):
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         self.touch(v)
         DiagonalRule.learn(self, v, y, w)
+        self.move_levels(v)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Remember the values and when the columns were seen."""
+        self.touch(v)
         self.move_levels(v)
 
     cdef void move_levels(self, View* v) noexcept nogil:

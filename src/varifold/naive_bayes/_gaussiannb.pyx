@@ -13,10 +13,13 @@ from libc.string cimport memset
 
 from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
+from varifold._numeric.activation cimport softmax
 from varifold.naive_bayes._class_table cimport ClassTable, row_of
 
 from varifold._engine.merging import EXACT, merged_moments, total
-from varifold._engine.state import per_class
+from varifold._engine.state import fixed, per_class
+
+cdef double LEAST_MEMBER = 0.01    # probability of a class below which it does not learn an instance without a label
 
 cdef struct Moments:
     double n          # weight of the values seen with the class
@@ -115,12 +118,17 @@ cdef class GaussianNBModel(ClassTable):
     A class's mean and variance (or share, of an indicator) are shrunk to those of all classes by `prior` observations.
     """
 
+    cdef double* unlabelled       # [1]: weight of the instances without a label
+    cdef double* probability      # scratch, [class]
     cdef double* product          # scratch, [class]: product of variances
     cdef double* evidence_of      # scratch, [class]: contribution of one feature
 
     def __cinit__(self, double prior):
         self.declare_table(4, prior)
         self.wants_columns = True
+        self.learns_unlabelled = True
+        self.arrays.declare("unlabelled", &self.unlabelled, fixed(1, low=0))
+        self.arrays.scratch(&self.probability, per_class())
         self.arrays.scratch(&self.product, per_class())
         self.arrays.scratch(&self.evidence_of, per_class())
 
@@ -196,12 +204,33 @@ cdef class GaussianNBModel(ClassTable):
             out[c] -= 0.5 * log(self.product[c])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        self.counts[y] += w
+        self.absorb(v, y, w)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Do a step of online expectation maximisation: learn the instance in every class by its probability there.
+
+        Labels decide what a class is: all instances without one together weigh about as much as those with one. The
+        shares of the classes are those of the labels.
+        """
+        cdef int c
+        cdef double labelled = self.total_weight()
+        if self.classes < 2 or labelled <= 0.0:
+            return
+        self.unlabelled[0] += w
+        w *= min(labelled / self.unlabelled[0], 1.0)
+        self.scores(v, self.probability)
+        softmax(self.classes, self.probability, self.probability)
+        for c in range(self.classes):
+            if self.probability[c] > LEAST_MEMBER:
+                self.absorb(v, c, w * self.probability[c])
+
+    cdef void absorb(self, View* v, int y, double w) noexcept nogil:
         """Update each numeric feature's moments in class y (Welford); count indicators and columns."""
         cdef Py_ssize_t i
         cdef Moments* m
         cdef double d
         cdef bint indicators = self.space.indicators > 0
-        self.counts[y] += w
         for i in range(v.n):
             if v.slot[i] == 0:
                 continue
@@ -263,4 +292,5 @@ cdef class GaussianNBModel(ClassTable):
         table = np.empty(tables.shape[1:])
         table[..., 0], table[..., 1], table[..., 2] = merged_moments(*np.moveaxis(tables[..., :3], -1, 0))
         table[..., 3] = tables[..., 3].sum(axis=0)
-        return {"table": table, "counts": total([part.by_class("counts") for part in parts])}
+        return {"table": table, "counts": total([part.by_class("counts") for part in parts]),
+                "unlabelled": total([part.arrays["unlabelled"] for part in parts])}

@@ -560,10 +560,10 @@ def _of_task(method: str, task: str) -> str:
 
 
 def _finite(y: Any) -> Any:
-    """Return a label or target; reject NaN and infinity, which JSON cannot represent."""
-    if isinstance(y, float) and not math.isfinite(y):
-        raise TargetError(f"the label or target is {y!r}; pass a finite number")
-    return y
+    """Return a label or target, None for NaN; reject infinity, which JSON cannot represent."""
+    if isinstance(y, float) and math.isinf(y):
+        raise TargetError(f"the label or target is {y!r}; pass a finite number, or None if it is not known")
+    return None if isinstance(y, float) and math.isnan(y) else y
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.json_text import write_json
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_regressor, learns_unlabelled
 from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.serve.core import snapshot
 from varifold.serve.core.database import Database
@@ -41,8 +41,9 @@ class _Line:
 class Follower:
     """Turns lines into rows of the durable core: every instance is predicted, and learned if it has a label.
 
-    With an id field, an unlabelled instance waits; a later line with its id and the label completes it. `regressor`
-    makes the learner to use instead if the first labels turn out to be regression targets; None keeps the learner.
+    With an id field, an unlabelled instance waits; a later line with its id and the label completes it. Without one,
+    it is learned without a label if the learner can. `regressor` makes the learner to use instead if the first labels
+    turn out to be regression targets; None keeps the learner.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class Follower:
             self._at += 1
             if text.strip():
                 read.append(self._read(text))
-        labels = [line.row["y"] for line in read if "y" in line.row]
+        labels = [line.row["y"] for line in read if line.row.get("y") is not None]
         self._choose(labels)
         self._check_many(labels)
         results = iter(self._apply([line.row for line in read if line.error is None]))
@@ -136,6 +137,8 @@ class Follower:
             line.names = names_of(values, self.rules)
             line.row = row_of(values, self.rules)
             self.labelled += "y" in line.row
+            if line.row.keys() == {"x"} and learns_unlabelled(self.state.learner):
+                line.row.update({"y": None, "predict": True})
         except VarifoldError as error:
             line.error = str(error)
         return line

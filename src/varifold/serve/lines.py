@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.base.json_text import read_json, write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
 from varifold.serve.core.errors import RejectedError
 from varifold.serve.core.input import InputRules
-from varifold.streams.readers.missing import is_missing
 
 _LONGEST_ID = 200
 

@@ -23,13 +23,16 @@ class Prepared(Stream):
     """A stream of one block in memory.
 
     `scored_from` is the first row that counts for accuracy (after the switch of ``evolvable``), `delay` the number of
-    rows after which each label arrives, `empty` the number of rows without any feature left.
+    rows after which each label arrives, `empty` the number of rows without any feature left, `label_share` the share of
+    the labels that arrive at all.
     """
 
     block: Block
     scored_from: int = 0
     delay: int = 0
     empty: int = 0
+    label_share: float = 1.0
+    label_seed: int = 0
 
     def batches(self) -> Iterator[Batch]:
         """Yield the block in parts."""
@@ -80,7 +83,7 @@ def prepare(data: Any, scenario: str = "none", *, seed: int = 0, shuffle: bool |
             segment = step.scenario.apply(replace(segment, seed=derived_seed(seed, index)), **step.parameters)
     segment = segment.reordered()
     empty = int(np.count_nonzero(np.diff(segment.block.indptr) == 0))
-    return Prepared(segment.block, segment.scored_from, segment.delay, empty)
+    return Prepared(segment.block, segment.scored_from, segment.delay, empty, segment.label_share, segment.label_seed)
 
 
 def check_seed(seed: object) -> None:

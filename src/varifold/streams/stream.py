@@ -31,6 +31,8 @@ class Stream(ABC):
         The first row that counts for accuracy; later than 0 where a scenario switches to another feature space.
     delay
         Number of rows after which each label arrives.
+    label_share, label_seed
+        Share of the labels that arrive at all, drawn with this seed.
     once
         Whether the source can be read only once.
 
@@ -38,6 +40,8 @@ class Stream(ABC):
 
     scored_from: int = 0
     delay: int = 0
+    label_share: float = 1.0
+    label_seed: int = 0
     once: bool = False
 
     @abstractmethod

@@ -26,6 +26,9 @@ class Varied(Stream):
         self._seed = seed
         self.once = stream.once
         self.delay = max((step.parameters["rounds"] for step in steps if step.scenario.name == "delay"), default=0)
+        shares = [(step.parameters["share"], i) for i, step in enumerate(steps) if step.scenario.name == "labels"]
+        if shares:
+            self.label_share, self.label_seed = shares[-1][0], derived_seed(seed, shares[-1][1])
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches; if a scenario needs the length or all columns, the source is read twice."""

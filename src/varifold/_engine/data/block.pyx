@@ -335,5 +335,5 @@ def target_error(value, str where):
     """Return the error for a target that is not a finite number."""
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return TargetError(f"the target {where} is {shown} of type {type(value).__name__}; a regressor learns finite numbers, "
-                       "so leave out instances whose target is not known")
+    return TargetError(f"the target {where} is {shown} of type {type(value).__name__}; a regressor learns finite numbers; "
+                       "None or NaN means that the target is not known")

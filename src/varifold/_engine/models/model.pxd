@@ -4,6 +4,10 @@ from varifold._engine.names.space cimport Space
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 
+cdef enum:
+    NEW_LABEL = -1                     # in place of a class: of a label that has not been learned,
+    NO_LABEL = -2                      # and of an instance without a label
+
 
 cdef class Model:
     cdef Space space
@@ -14,6 +18,7 @@ cdef class Model:
     cdef readonly bint sees_empty      # predicts and learns instances without a known feature itself
     cdef readonly bint wants_columns   # needs View.column
     cdef readonly bint prepares        # prepare() must be called before learn()
+    cdef readonly bint learns_unlabelled   # learn_unlabelled() does something
     cdef bint alone                    # an engine's own model, not a part of another: its evicted slots are dropped
     cdef int32_t* evicted              # slots marked since the engine last dropped them
     cdef Py_ssize_t n_evicted, evicted_capacity
@@ -30,6 +35,7 @@ cdef class Model:
     cdef void proba(self, double* scores, double* out) noexcept nogil
     cdef void learn(self, View* v, int y, double w) noexcept nogil
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil
     cdef double magnitude(self, int32_t slot) noexcept nogil
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil
     cdef dict absent_contributions(self, View* v, int label)
@@ -58,5 +64,6 @@ cdef class Components:
     cdef void proba(self, int i, double* scores, double* out) noexcept nogil
     cdef void learn(self, int i, View* v, int y, double w) noexcept nogil
     cdef void learn_scored(self, int i, View* v, int y, double w, double* scores, double* probs) noexcept nogil
+    cdef void learn_unlabelled(self, int i, View* v, double w) noexcept nogil
     cdef double magnitude(self, int i, int32_t slot) noexcept nogil
     cdef void contributions(self, int i, View* v, int label, double* out) noexcept nogil

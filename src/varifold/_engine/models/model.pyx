@@ -79,7 +79,8 @@ cdef class Model:
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
         """Reserve memory to learn an instance of these slots and n_new new ones; for models that set `prepares`.
 
-        `slots` are in no order, and hold neither the intercept nor what is new. `y` is the class, -1 if it is new.
+        `slots` are in no order, and hold neither the intercept nor what is new. `y` is the class, NEW_LABEL or
+        NO_LABEL.
         """
         if self.components is not None:
             self.components.prepare(slots, n, n_new, y)
@@ -128,6 +129,10 @@ cdef class Model:
         if probs != NULL:
             self.proba(scores, probs)
         self.learn(v, y, w)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Learn an instance without a label; called if `learns_unlabelled`, also before any label."""
+        pass
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Return how much a slot contributes; with ``evict="lightest"`` the smallest are evicted first."""
@@ -219,6 +224,10 @@ cdef void call_learn_scored(Model m, View* v, int y, double w, double* scores, d
     m.learn_scored(v, y, w, scores, probs)
 
 
+cdef void call_learn_unlabelled(Model m, View* v, double w) noexcept nogil:
+    m.learn_unlabelled(v, w)
+
+
 cdef int call_prepare(Model m, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
     return m.prepare(slots, n, n_new, y)
 
@@ -239,6 +248,7 @@ ctypedef void (*scores_call)(void*, View*, double*) noexcept nogil
 ctypedef void (*proba_call)(void*, double*, double*) noexcept nogil
 ctypedef void (*learn_call)(void*, View*, int, double) noexcept nogil
 ctypedef void (*learn_scored_call)(void*, View*, int, double, double*, double*) noexcept nogil
+ctypedef void (*learn_unlabelled_call)(void*, View*, double) noexcept nogil
 ctypedef int (*prepare_call)(void*, const int32_t*, Py_ssize_t, Py_ssize_t, int) except -1 nogil
 ctypedef void (*forget_call)(void*, int32_t) noexcept nogil
 ctypedef double (*magnitude_call)(void*, int32_t) noexcept nogil
@@ -342,6 +352,9 @@ cdef class Components:
 
     cdef void learn_scored(self, int i, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         (<learn_scored_call> call_learn_scored)(self.inner[i], v, y, w, scores, probs)
+
+    cdef void learn_unlabelled(self, int i, View* v, double w) noexcept nogil:
+        (<learn_unlabelled_call> call_learn_unlabelled)(self.inner[i], v, w)
 
     cdef double magnitude(self, int i, int32_t slot) noexcept nogil:
         return (<magnitude_call> call_magnitude)(self.inner[i], slot)

@@ -105,6 +105,16 @@ cdef class Labels:
         return Labels, (self.items,)
 
 
+def is_missing(y):
+    """Return whether a label or a value is None, NaN, NaT or pandas' NA."""
+    if y is None or type(y).__name__ in ("NAType", "NaTType"):  # NA has no truth value, and pandas may not be installed
+        return True
+    try:
+        return bool(y != y)
+    except (TypeError, ValueError):  # an array has no truth value
+        return False
+
+
 def plain_label(y, step=None):
     """Return a label as a plain Python object; reject missing and unhashable ones.
 
@@ -115,20 +125,18 @@ def plain_label(y, step=None):
         y = y.item()
     if isinstance(y, str):
         return plain_text(y)
-    if type(y).__name__ in ("NAType", "NaTType"):
-        raise LabelError(f"the label is {y!r}{where}; learn only instances whose label is known")
+    if is_missing(y):
+        raise LabelError(f"the label is {y!r}{where}, which means that there is none")
     try:
         hash(y)
     except TypeError:
         raise LabelError(f"the label {y!r}{where} is of type {type(y).__name__}, which cannot be hashed; "
                          "use a str, a number, a bool or a tuple") from None
-    if y is None or y != y:
-        raise LabelError(f"the label is {y!r}{where}; learn only instances whose label is known")
     return y
 
 
 def encode_labels(y, Labels labels, Py_ssize_t n, weights=None):
-    """Return the label codes of a sequence (None: no labels at all).
+    """Return the label codes of a sequence (None: no labels at all), -1 where a label is missing.
 
     Of equal labels (1 and True) the first is kept; one of weight 0, which is never learned, only if there is no other.
     """
@@ -150,7 +158,9 @@ def encode_labels(y, Labels labels, Py_ssize_t n, weights=None):
             code = known.get(y[i])
         except TypeError:
             code = None
-        if code is None:
+        if code is None and is_missing(y[i]):
+            code = -1
+        elif code is None:
             plain_label(y[i], i + 1)
             code = labels.code(y[i])
         out[i] = code

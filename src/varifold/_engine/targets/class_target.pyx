@@ -15,12 +15,13 @@ from varifold._engine.targets.calibration cimport (
     calibration_learn, calibration_start, is_calibrated,
 )
 from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
-from varifold._engine.targets.target cimport Target, checked_steps
+from varifold._engine.models.model cimport NEW_LABEL, NO_LABEL
+from varifold._engine.targets.target cimport Target
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.memory cimport resize
 
 from varifold._engine.state import checked_array
-from varifold._engine.names.vocabulary import plain_label
+from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold.errors import DataError
 
 INTERCEPT = "(intercept)"
@@ -140,16 +141,20 @@ cdef class ClassTarget(Target):
         return 0
 
     cdef int read(self, object y) except -1:
-        """Find the class of a label, -1 for a new one, which is kept; raise if it cannot be a label."""
+        """Find the class of a label; a new one is kept; raise if it cannot be a label."""
         cdef object known = None
         try:
             known = self.index.get(y)
         except TypeError:  # it cannot be hashed, which plain_label() reports
             pass
+        self.has_truth = known is not None or not is_missing(y)
+        if not self.has_truth:
+            self.y = NO_LABEL
+            return 0
         if known is None:
             self.new_label = plain_label(y, self.instance.space.step + 1)
             known = self.index.get(self.new_label)
-        self.y = -1 if known is None else <int> known
+        self.y = NEW_LABEL if known is None else <int> known
         return 0
 
     cdef bint predicts_first(self) noexcept nogil:
@@ -254,12 +259,7 @@ cdef class ClassTarget(Target):
     cdef object schedule(self, Block block, object steps, bint learn):
         if learn and block.targets is not None:
             raise DataError("the block holds numbers to predict, for a regressor; a classifier learns labels")
-        missing = block.codes < 0
-        if steps is not None:
-            return checked_steps(block, steps, missing, "label")
-        if learn and missing.any():
-            raise DataError(f"instance {int(np.argmax(missing))} has no label; give y, or call predict_many")
-        return np.zeros(0, dtype=np.int64)
+        return Target.schedule(self, block, steps, learn)
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
         cdef const int32_t[::1] codes = block.codes if len(block) else np.zeros(1, dtype=np.int32)
@@ -288,7 +288,8 @@ cdef class ClassTarget(Target):
 
     cdef void read_row(self, Py_ssize_t row) noexcept nogil:
         self.code = self.codes[row]
-        self.y = self.class_of[self.code]
+        self.has_truth = self.code >= 0
+        self.y = self.class_of[self.code] if self.has_truth else NO_LABEL
 
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:
         cdef int c, j

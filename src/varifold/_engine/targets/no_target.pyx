@@ -7,7 +7,7 @@ from libc.math cimport NAN
 from libc.string cimport memcpy
 
 from varifold._engine.data.block cimport Block
-from varifold._engine.targets.target cimport Target, checked_steps
+from varifold._engine.targets.target cimport Target
 
 
 @cython.final
@@ -41,11 +41,6 @@ cdef class NoTarget(Target):
             self.model.learn(&self.instance.view, 0, w)
 
     # ---------------------------------------------------------------- the rows of a block
-
-    cdef object schedule(self, Block block, object steps, bint learn):
-        if steps is not None:
-            return checked_steps(block, steps, np.zeros(len(block), dtype=bool), "target")
-        return np.zeros(0, dtype=np.int64)
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
         cdef double[:, ::1] out

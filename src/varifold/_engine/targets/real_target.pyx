@@ -6,16 +6,18 @@ cimport cython
 import numpy as np
 
 from cpython.object cimport PyObject
+from libc.math cimport isnan
 
 from varifold._engine.data.block cimport Block
 from varifold._engine.conformal.levels cimport Conformal
 from varifold._engine.instance cimport Instance
-from varifold._engine.models.model cimport Model
-from varifold._engine.names.reading cimport NUMBER, quick_read
+from varifold._engine.models.model cimport NO_LABEL, Model
+from varifold._engine.names.reading cimport ABSENT, NUMBER, quick_read
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
-from varifold._engine.targets.target cimport Target, checked_steps
+from varifold._engine.targets.target cimport Target
 
 from varifold._engine.data.block import target_error
+from varifold.errors import DataError
 
 INTERCEPT = "(intercept)"
 cdef double ROUNDING = 1e-9    # part of the largest number by which contributions may miss the prediction
@@ -53,8 +55,11 @@ cdef class RealTarget(Target):
     # ---------------------------------------------------------------- one instance
 
     cdef int read(self, object y) except -1:
-        if quick_read(<PyObject*> y, &self.truth) != NUMBER:
+        cdef int kind = quick_read(<PyObject*> y, &self.truth)
+        if kind != NUMBER and kind != ABSENT:
             raise target_error(y, f"at step {self.instance.space.step + 1:,}")
+        self.has_truth = kind == NUMBER
+        self.y = 0 if self.has_truth else NO_LABEL
         return 0
 
     cdef void predict(self) noexcept nogil:
@@ -88,16 +93,13 @@ cdef class RealTarget(Target):
     # ---------------------------------------------------------------- the rows of a block
 
     cdef object schedule(self, Block block, object steps, bint learn):
-        missing = np.ones(len(block), dtype=bool) if block.targets is None else np.isnan(block.targets)
-        if steps is not None:
-            return checked_steps(block, steps, missing, "target")
-        if learn and missing.any():
-            raise target_error(None if block.targets is None else np.nan, f"of instance {int(np.argmax(missing))}")
-        return np.zeros(0, dtype=np.int64)
+        if learn and block.targets is None and block.labelled.any():
+            raise DataError("the block holds labels; a regressor learns numbers: pass them as targets")
+        return Target.schedule(self, block, steps, learn)
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
         cdef Py_ssize_t n = len(block)
-        cdef const double[::1] truths = np.zeros(1) if n == 0 or block.targets is None else block.targets
+        cdef const double[::1] truths = np.full(max(1, n), np.nan) if n == 0 or block.targets is None else block.targets
         cdef double[::1] out
         cdef double[:, :, ::1] out_bounds
         self.begin(False, self.conformal is not None and (learn or bounds))
@@ -112,6 +114,8 @@ cdef class RealTarget(Target):
 
     cdef void read_row(self, Py_ssize_t row) noexcept nogil:
         self.truth = self.truths[row]
+        self.has_truth = not isnan(self.truth)
+        self.y = 0 if self.has_truth else NO_LABEL
 
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:
         cdef int j

@@ -7,7 +7,7 @@ from varifold._engine.conformal.alarms cimport Alarms
 from varifold._engine.data.block cimport Block
 from varifold._engine.instance cimport Instance
 from varifold._engine.models.model cimport Model
-from varifold._engine.targets.target cimport Target, checked_steps
+from varifold._engine.targets.target cimport Target
 
 from varifold._engine.state import checked_array
 
@@ -66,11 +66,6 @@ cdef class ScoreTarget(Target):
             self.alarms.observe(self.score)
 
     # ---------------------------------------------------------------- the rows of a block
-
-    cdef object schedule(self, Block block, object steps, bint learn):
-        if steps is not None:
-            return checked_steps(block, steps, np.zeros(len(block), dtype=bool), "target")
-        return np.zeros(0, dtype=np.int64)
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
         cdef Py_ssize_t n = len(block)

@@ -8,7 +8,8 @@ cdef class Target:
     cdef Instance instance
     cdef Model model
     cdef readonly Conformal conformal    # None without intervals or sets
-    cdef int y                           # class of the instance at hand, -1 for a new label; 0 without classes
+    cdef int y                           # class of the instance at hand, NEW_LABEL or NO_LABEL; 0 without classes
+    cdef bint has_truth                  # the instance at hand has a label, or a number, or needs none
     cdef bint with_bounds                # predict() computes intervals or sets too
     cdef tuple outputs                   # arrays of the block at hand, which write() fills
 
@@ -22,6 +23,7 @@ cdef class Target:
     cdef bint predicts_first(self) noexcept nogil
     cdef void predict(self) noexcept nogil
     cdef void learn(self, double w) noexcept nogil
+    cdef void learn_unlabelled(self, double w) noexcept nogil
     cdef bint fuses(self) noexcept nogil
     cdef void predict_and_learn(self) noexcept nogil
     # the rows of a block
@@ -43,6 +45,3 @@ cdef class Target:
     cdef dict dump(self)
     cdef int check(self, list labels, dict arrays) except -1
     cdef int fill(self, list labels, dict arrays) except -1
-
-
-cdef object checked_steps(Block block, object steps, object missing, str what)

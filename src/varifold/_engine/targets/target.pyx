@@ -15,14 +15,12 @@ from varifold._engine.models.model cimport Model
 from varifold.errors import DataError
 
 
-cdef object checked_steps(Block block, object steps, object missing, str what):
-    """Return a schedule as an int64 array; reject rows outside the block, and learning a row without a truth."""
+cdef object checked_steps(Block block, object steps):
+    """Return a schedule (see Engine.run) as an int64 array; reject rows outside the block."""
     cdef Py_ssize_t n = len(block)
     steps = np.ascontiguousarray(steps, dtype=np.int64)
-    if len(steps) and (steps.max() > n or steps.min() < -n or (steps == 0).any()):
+    if len(steps) and (steps.max() > n or steps.min() < -2 * n or (steps == 0).any()):
         raise DataError("a schedule names rows that are not in the block")
-    if missing[-steps[steps < 0] - 1].any():
-        raise DataError(f"a schedule learns an instance that has no {what}")
     return steps
 
 
@@ -35,6 +33,7 @@ cdef class Target:
             raise ValueError("the target belongs to another engine")
         self.instance = instance
         self.model = model
+        self.has_truth = True
         return 0
 
     cdef bint sees_instance(self) noexcept nogil:
@@ -49,7 +48,10 @@ cdef class Target:
         return 0
 
     cdef int read(self, object y) except -1:
-        """Keep y, the truth of a dict call, for learn(); raise if it cannot be learned. This base class ignores it."""
+        """Keep y, the truth of a dict call, for learn(), and whether there is one; raise if it cannot be learned.
+
+        This base class needs no truth.
+        """
         return 0
 
     cdef int reserve_label(self) except -1 with gil:
@@ -72,6 +74,11 @@ cdef class Target:
         """Learn the presented instance with sample weight w > 0."""
         pass
 
+    cdef void learn_unlabelled(self, double w) noexcept nogil:
+        """Learn the presented instance, which has no truth, with sample weight w > 0."""
+        if self.sees_instance():
+            self.model.learn_unlabelled(&self.instance.view, w)
+
     cdef bint fuses(self) noexcept nogil:
         """Return whether predict_and_learn() can process the instance at hand."""
         return False
@@ -84,15 +91,15 @@ cdef class Target:
     # ---------------------------------------------------------------- the rows of a block
 
     cdef object schedule(self, Block block, object steps, bint learn):
-        """Return the steps as an int64 array, empty if there is no schedule; reject rows without a truth."""
-        raise NotImplementedError
+        """Return the steps as an int64 array, empty if there is no schedule."""
+        return np.zeros(0, dtype=np.int64) if steps is None else checked_steps(block, steps)
 
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1:
         """Prepare to read a block's truths and to write the outputs that are requested."""
         raise NotImplementedError
 
     cdef void read_row(self, Py_ssize_t row) noexcept nogil:
-        """Read the truth of a row, which has one."""
+        """Read the truth of a row, and whether there is one."""
         pass
 
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:

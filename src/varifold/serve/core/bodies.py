@@ -46,12 +46,19 @@ def check_instance(body: dict[str, Any]) -> None:
 
 
 def check_label(body: dict[str, Any]) -> None:
-    """Reject a body without a usable label; one without an instance may also have an id, a key and a weight."""
+    """Reject a body without a usable label; one without an instance may also have an id, a key and a weight.
+
+    The label of an instance may be null: it is not known.
+    """
     if "x" not in body:
         _check_rest(body)
+    elif "y" in body and body["y"] is None:
+        return
     y = body.get("y")
     if type(y) not in _LABELS:
-        raise RejectedError(f"y is {_shown(y)}; a label is a string, a number or a boolean")
+        raise RejectedError(
+            f"y is {_shown(y)}; a label is a string, a number or a boolean, and null next to x if it is not known"
+        )
     if type(y) is str and len(y) > _LONGEST_LABEL:
         raise RejectedError(f"y is {_shown(y)}; a label has at most {_LONGEST_LABEL:,} characters")
     if type(y) is float and math.isinf(y):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.ask import AskPolicy
 from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
@@ -16,7 +17,6 @@ from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
 from varifold.streams.readers.dates import Dates, reject_dates
-from varifold.streams.readers.missing import is_missing
 from varifold.streams.readers.records import flatten
 
 _NUMBERS = frozenset({float, int, bool, type(None)})

@@ -227,9 +227,9 @@ class ModelState:
             return self._detect(body, text)
         if "x" not in body:
             return self._label(body)
-        if "y" in body:
-            return self._learn(body, text)
-        return self._keep(body, text) if body.get("keep") else self.predict(body)
+        if body.get("keep") and body.get("y") is None:
+            return self._keep(body, text)
+        return self._learn(body, text) if "y" in body else self.predict(body)
 
     def apply_rows(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
         """Apply rows in order; a rejected row yields its error, the others are applied."""
@@ -274,12 +274,12 @@ class ModelState:
         return result
 
     def _train(self, body: dict[str, Any], size: int, delay: int | None = None) -> dict[str, Any]:
-        """Learn the instance of a body of `size` bytes and count it.
+        """Learn the instance of a body of `size` bytes, without a label if y is None, and count it.
 
         One that waited, for `delay` milliseconds, is scored with its earlier prediction.
         """
         x, y = self.features_of(body), body["y"]
-        if self._labels is not None and y not in self._labels:
+        if self._labels is not None and y is not None and y not in self._labels:
             self._check_label(y)
         seq, late = self.seq + 1, "predicted" in body
         result: dict[str, Any] = {}
@@ -291,11 +291,13 @@ class ModelState:
         elif not late and seq % SCORE_EVERY == 0:
             scored = self._learner.predict_one(x)
         self.budget.learn(self._learner, x, y, body.get("w", 1.0), size=size)
-        if self._labels is not None:
-            self._labels.add(y)
         self.seq = result["seq"] = seq
         if not late:
             self._observe(x)
+        if y is None:
+            return result
+        if self._labels is not None:
+            self._labels.add(y)
         self.learned += 1
         self.monitor.labelled()
         if self.asking is not None and "drawn" in body:
@@ -374,7 +376,7 @@ class ModelState:
         self.waiting.expire(self.time)
         seq, number = known
         status = self.waiting.status(number)
-        if status == "waiting":
+        if status == "waiting" and body["y"] is not None:
             return self._learn_kept(number, body)
         if status == "expired":
             raise self.missing_error(number, body["id"])
@@ -389,6 +391,8 @@ class ModelState:
         instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
         x = write_json(instance)
         self._check_held(len(x))
+        if "y" in body:
+            self.budget.learn(self._learner, self.features_of(body), None, body.get("w", 1.0), size=len(text))
         asked = None
         if self.asking is not None:
             decision = self.asking.decide(body["x"], dict(result["probabilities"]))
@@ -685,8 +689,8 @@ class ModelState:
             self._train(body, len(data))
         else:
             self._observe(self.features_of(body))
-            if self.asking is not None and "asked" in body:
-                self.asking.repeat(body["x"], Decision(*body["asked"]))
+        if self.asking is not None and "asked" in body:
+            self.asking.repeat(body["x"], Decision(*body["asked"]))
 
 
 def _shown(result: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ _MOST_LISTED = 100
 
 
 async def predict(app: App, request: Request) -> Response:
-    """Predict an instance; with keep, it waits for its label."""
+    """Predict an instance; with keep, it waits for its label; with a y of null, it is also learned without one now."""
     data = await request.body(app.limits.body)
     model = app.models[request.argument]
     body, data = model.state.rules.parse_instance(data)
@@ -45,13 +45,13 @@ async def predict(app: App, request: Request) -> Response:
         raise ForbiddenError("this token may read, not write: keep changes the state")
     if model.state.detects:
         raise RejectedError(f"the model {model.name!r} is a detector: an instance cannot wait for a label")
-    if "y" in body:
+    if body.get("y") is not None:
         raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
     return Response(encode(await model.submit(body, data)))
 
 
 async def learn(app: App, request: Request) -> Response:
-    """Learn a labelled instance, or with a detector an instance; the response is sent once it is on disk."""
+    """Learn an instance, whose label may be null or, with a detector, missing; responded to once it is on disk."""
     data = await request.body(app.limits.body)
     model = app.models[request.argument]
     body, data = model.state.rules.parse_instance(data)

@@ -28,13 +28,17 @@ _INSTANCE = _object(
     ["x"],
     x=_X,
     keep={"type": "boolean", "default": False},
+    y={"type": "null", "description": "With keep: the instance is also learned without a label now."},
     id=_ID | {"description": "With keep: the instance waits under this id, and the response repeats it."},
     key=_KEY,
 )
 _LABELLED = _object(
     ["x"],
     x=_X,
-    y=_Y | {"description": "Label; a detector learns without one, every other model needs it."},
+    y={
+        "type": ["string", "number", "boolean", "null"],
+        "description": "Label; null if it is not known. A detector learns without one, every other model needs it.",
+    },
     w=_W,
     id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
     key=_KEY,

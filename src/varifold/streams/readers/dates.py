@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
 from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
-from varifold.streams.readers.missing import is_missing
 
 __all__ = ["PARTS", "Dates", "date_error", "reject_dates"]
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from varifold._engine.data.block import Block
-from varifold._engine.names.vocabulary import Labels
+from varifold._engine.names.vocabulary import Labels, is_missing
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
-from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
@@ -139,9 +138,7 @@ def _prepared(context: Context, file: str, row: Row) -> bool:
 def _block(context: Context, rows: list[Row]) -> Block:
     y = None if context.target is None else [row.y for row in rows]
     w = None if context.weight is None else [row.weight for row in rows]
-    if y is None or context.unlabelled == "raise":
-        return Block.from_dicts([row.x for row in rows], y, w, context.vocabulary, context.labels)
-    return with_known_labels(Block.from_dicts([row.x for row in rows], None, w, context.vocabulary), y, context.labels)
+    return Block.from_dicts([row.x for row in rows], y, w, context.vocabulary, context.labels)
 
 
 def _readable(context: Context, file: str, row: Row) -> bool:

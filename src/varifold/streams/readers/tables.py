@@ -7,13 +7,13 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.base.blocks import to_block
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import MAX_LINE, SAMPLE, Context
 from varifold.streams.readers.dates import date_error
-from varifold.streams.readers.missing import is_missing, with_known_labels
 from varifold.streams.readers.records import Record, batches_of, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.readers.targets import make_batch
@@ -149,16 +149,12 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
     labels = None if context.target is None else table[context.target].to_list()
     if labels is not None and (context.decimal is not None or context.thousands is not None):
         labels = [label_of(y.encode(), *context.written) if isinstance(y, str) else y for y in labels]
-    some_missing = labels is not None and any(map(is_missing, labels))
-    if some_missing and context.unlabelled == "raise":
+    if labels is not None and context.unlabelled == "raise" and any(map(is_missing, labels)):
         raise DataError(f"no label in column {context.target!r}")
     weights = None if context.weight is None else table[context.weight].to_list()
     if weights is not None and any(map(is_missing, weights)):
         raise DataError(f"no weight in column {context.weight!r}")
-    complete = None if some_missing else labels
-    block = to_block(features.to_native(), complete, weights, vocabulary=context.vocabulary, labels=context.labels)
-    if labels is not None and some_missing:
-        block = with_known_labels(block, labels, context.labels)
+    block = to_block(features.to_native(), labels, weights, vocabulary=context.vocabulary, labels=context.labels)
     return make_batch(
         context,
         block,

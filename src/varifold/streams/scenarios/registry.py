@@ -26,6 +26,13 @@ def delay(segment: Segment, rounds: int) -> Segment:
     return replace(segment, delay=rounds)
 
 
+def labels(segment: Segment, share: float) -> Segment:
+    """Withhold all labels but a share of them, drawn at random; the evaluation still scores every instance."""
+    if not 0.0 <= share <= 1.0:
+        raise ParameterError(f"the share of labels must be from 0 to 1. Got {share} instead.")
+    return replace(segment, label_share=share, label_seed=segment.seed)
+
+
 def _table() -> dict[str, Scenario]:
     before: list[Callable[..., Segment]] = [reshaping.balanced, reshaping.mixed]
     after: list[Callable[..., Segment]] = [
@@ -41,8 +48,10 @@ def _table() -> dict[str, Scenario]:
         lifetimes.bursts,
         reshaping.absences,
         delay,
+        labels,
     ]
-    needs = {"none": "rows", "delay": "rows", "uninformative": "rows", "vfs": "mode", "capricious": "mode"}
+    needs = dict.fromkeys(("none", "delay", "labels", "uninformative"), "rows")
+    needs |= {"vfs": "mode", "capricious": "mode"}
     needs |= {"evolvable": "values", "absences": "values"}
     found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
     found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]

@@ -38,6 +38,8 @@ class Segment:
     seed: int = 0
     scored_from: int = 0
     delay: int = 0
+    label_share: float = 1.0
+    label_seed: int = 0
     conversion: str | None = None
     median: float = float("nan")
 
