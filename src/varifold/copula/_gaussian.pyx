@@ -125,10 +125,9 @@ cdef class GaussianModel(Model):
         return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
-        Model.grow(self, capacity)
         if min(capacity, self.most) > self.stride:
             self.fit(min(capacity, self.most), max(self.matrices.classes, 2))
-        return 0
+        return Model.grow(self, capacity)    # last: a model whose capacity suffices does not grow again
 
     cdef int reserve_class(self) except -1:
         Model.reserve_class(self)
