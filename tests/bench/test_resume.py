@@ -65,10 +65,10 @@ def count(path: Path) -> int:
 
 
 def content(path: Path) -> list[tuple[object, ...]]:
-    """Everything that does not tell the time."""
+    """Return what does not depend on the machine: neither times nor memory."""
     with sqlite3.connect(path) as db:
         names = [row[1] for row in db.execute("PRAGMA table_info(outcome)")]
-        kept = [n for n in names if n not in (*TIMES, "finished")]
+        kept = [n for n in names if n not in (*TIMES, "memory", "finished")]
         rows = db.execute(f"SELECT {', '.join(kept)} FROM outcome ORDER BY model, seed").fetchall()
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return rows + db.execute("SELECT * FROM study").fetchall() + db.execute("SELECT * FROM failure").fetchall()

@@ -101,7 +101,7 @@ class Outcome:
         return float(getattr(self, metric))
 
 
-TIMES = ("seconds", "wall")
+TIMES = ("seconds", "wall", "cpu")
 """Fields of an outcome that differ from run to run."""
 
 

@@ -135,7 +135,7 @@ def test_the_command_line_chooses_by_the_target(tmp_path, capsys):
     path = write(tmp_path / "reg.csv", [i / 3 for i in range(100)])
     assert main(["run", path, "--target", "price", "--model", "olsf"]) == 2
     error = capsys.readouterr().err
-    assert "the target is a number, and olsf is a classifier; take a regressor (" in error
+    assert "the target is a number, and olsf is a classifier; use a regressor (" in error
     assert "--target-type class" in error
     assert error.count("\n") == 1
     assert main(["run", path, "--target", "price", "--model", "ogd", "--target-type", "class"]) == 0
