@@ -227,6 +227,7 @@ def _references(doc: str) -> list[tuple[str, str, str, str]]:
 DRAWN = {
     "vfs": "vfs:0.5",
     "delay": "delay:50",
+    "labels": "labels:0.5",
     "trapezoidal": "trapezoidal:5",
     "capricious": "capricious",
     "balanced": "balanced+vfs:0.5",

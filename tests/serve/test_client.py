@@ -174,9 +174,8 @@ def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
     name = f"c{next(_numbers)}"
     with RemoteRegressor(shared.url, name, method="arow") as remote:
         assert remote.info()["method"] == "arowregressor"
-        for y in (math.inf, math.nan):
-            with pytest.raises(TargetError, match="pass a finite number"):
-                remote.learn_one({"f0": 1.0}, y)
+        with pytest.raises(TargetError, match="pass a finite number"):
+            remote.learn_one({"f0": 1.0}, math.inf)
         for coverage in (None, "0.9", 1.0, True):
             with pytest.raises(ParameterError, match="above 0 and below 1"):
                 remote.predict_interval_one({"f0": 1.0}, coverage)  # type: ignore[arg-type]

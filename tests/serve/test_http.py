@@ -92,7 +92,7 @@ BAD = [
     (b'{"x": {"a": NaN, "b": 1e999}, "y": 1}', 422, "feature 'b' is inf"),
     (b'{"x": {"b": NaN, "a": -Infinity}, "y": 1}', 422, "feature 'a' is -inf"),
     (b'{"x": {"a": NaN, "b": "\\ud800"}, "y": 1}', 400, "surrogate"),
-    (b'{"x": {"a": NaN}}', 422, "y is missing or null"),
+    (b'{"x": {"a": NaN}}', 422, "y is missing"),
     (b'{"x": {"a": NaN, "b": [1]}, "y": 1}', 422, "column 'b' holds a list"),
     (b'{"x": {"a": 1}, "y": 1, "weight": 2}', 422, "there is no field 'weight'; did you mean w?"),
     (b'"' + b"\xff\xfe" + b'"', 400, "not JSON"),
