@@ -129,4 +129,4 @@ def _table(lines: list[Way], made: Plant) -> str:
         errors = [number(entry[key], 3) for key in ("cer", "cer_outages", "cer_last_quarter")]
         rows.append([entry["way"], *errors, f"{entry['made_up']:,}", f"{entry['us_per_instance']:,.0f}"])
     header = ["", "error", "in outages", "last quarter", "values made up", "us an instance"]
-    return table(header, rows) + f"\n\nalways answering the more frequent label: {lines[0].result.majority_cer:.3f}"
+    return table(header, rows) + f"\n\nalways predicting the more frequent label: {lines[0].result.majority_cer:.3f}"
