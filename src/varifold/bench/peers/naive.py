@@ -77,21 +77,11 @@ class LastLabel(base.Classifier):
         return (self.after[self.last] if known else self.all).shares()
 
 
-class Bookmakers(base.Classifier):
+class Bookmakers(BaseRate):
     """Predict the mean of the bookmakers' probabilities: 1 / odds of home win, draw and away win, scaled to sum to 1.
 
     Closing odds are preferred, since they are the later ones; without odds, the shares of the labels so far.
     """
-
-    _multiclass = True
-    takes_strings = True
-
-    def __init__(self) -> None:
-        self.frequencies = Frequencies()
-
-    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
-        """Count the label."""
-        self.frequencies.learn(y)
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the mean over the bookmakers that quote all three results."""
@@ -104,7 +94,7 @@ class Bookmakers(base.Classifier):
             for y in sums:
                 sums[y] += inverse[y] / total
         quoted = len(closing or means)
-        return {y: p / quoted for y, p in sums.items()} if quoted else self.frequencies.shares()
+        return {y: p / quoted for y, p in sums.items()} if quoted else super().predict_proba_one(x)
 
 
 class Column(base.Regressor):
