@@ -132,6 +132,19 @@ def methods() -> str:
     ]
     classes = {name: models[name] for name in sorted(models.class_names().values())}
     lines += [_method(name, cls) for name, cls in classes.items()]
+    lines += [
+        "::::",
+        "",
+        "## Anomaly detectors",
+        "",
+        "They learn without labels; start with `autodetector`. [Without any label](../detection) compares them.",
+        "",
+        "::::{div} varifold-methods",
+        "| name | class | what it is | cost of an instance |",
+        "| --- | --- | --- | --- |",
+    ]
+    found = {name: detectors[name] for name in sorted(detectors.class_names().values())}
+    lines += [_detector(name, cls) for name, cls in found.items()]
     lines += ["::::"]
     return "\n".join(lines) + "\n"
 
@@ -142,6 +155,12 @@ def _method(name: str, cls: type[Any]) -> str:
     link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
     said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
     return f"| `{name}` | {link} | {_plain(said)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+
+
+def _detector(name: str, cls: type[Any]) -> str:
+    said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
+    link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
+    return f"| `{name}` | {link} | {_plain(said)} | {_plain(cls().traits.cost)} |"
 
 
 def results(path: Path) -> dict[str, str]:

@@ -39,6 +39,11 @@ CASES = [
     (varifold.CopulaDetector(window=60), lambda: oracles.Copula(60), 300),
     (varifold.NeighboursDetector(k=3, window=50), lambda: oracles.Neighbours(3, 50), 300),
     (varifold.IsolationDetector(trees=10, window=30, seed=4), lambda: oracles.Isolation(10, 30, 4), 300),
+    (
+        varifold.HalfSpaceTrees(trees=5, depth=5, window=40, seed=3),
+        lambda: oracles.HalfSpace(5, 5, 40, 3),
+        300,
+    ),
     (varifold.PresenceDetector(forget=0.02), lambda: oracles.Presence(0.02), 300),
     (varifold.LODA(projections=12, seed=3), lambda: oracles.LODA(12, 3), 300),
     (

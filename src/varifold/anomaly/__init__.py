@@ -5,6 +5,7 @@ It imports `copula`, `neighbours`, `base` and the engine.
 
 from varifold.anomaly.autodetector import AutoDetector
 from varifold.anomaly.copuladetector import CopulaDetector
+from varifold.anomaly.halfspacetrees import HalfSpaceTrees
 from varifold.anomaly.isolationdetector import IsolationDetector
 from varifold.anomaly.loda import LODA
 from varifold.anomaly.neighboursdetector import NeighboursDetector
@@ -16,6 +17,7 @@ __all__ = [
     "LODA",
     "AutoDetector",
     "CopulaDetector",
+    "HalfSpaceTrees",
     "IsolationDetector",
     "NeighboursDetector",
     "PresenceDetector",

@@ -65,6 +65,7 @@ _WHERE: dict[str, str] = {
 _DETECTORS: dict[str, str] = {
     "autodetector": "varifold.anomaly.autodetector:AutoDetector",
     "copuladetector": "varifold.anomaly.copuladetector:CopulaDetector",
+    "halfspacetrees": "varifold.anomaly.halfspacetrees:HalfSpaceTrees",
     "isolationdetector": "varifold.anomaly.isolationdetector:IsolationDetector",
     "loda": "varifold.anomaly.loda:LODA",
     "neighboursdetector": "varifold.anomaly.neighboursdetector:NeighboursDetector",
