@@ -337,7 +337,7 @@ def test_occurring_marks_the_ids_that_are_stored(unused):
 
 
 @pytest.mark.parametrize("spec", ["vfs:0.5,mode=exact", "vfs:0.9,min=3", "capricious:mode=pairs", "informative",
-                                  "rotating", "bursts"])  # fmt: skip
+                                  "rotating", "silent:rows=20", "bursts"])  # fmt: skip
 @pytest.mark.parametrize("unused", [["b"], ["c1500x"], ["d"]])
 @pytest.mark.parametrize("make", [table, texts])
 def test_names_that_never_occur_change_no_mask(make, unused, spec):

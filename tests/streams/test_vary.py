@@ -12,7 +12,7 @@ from varifold.errors import DataError, ParameterError
 
 ROW_WISE = ["none", "delay:3", "vfs:0.5", "vfs:0.5,min=1", "capricious", "uninformative", "vfs:0.3+delay:2"]
 MEASURED = ["vfs:0.5,mode=exact", "capricious:mode=pairs", "capricious:mode=atmost",
-            "trapezoidal", "informative", "outage", "rotating", "bursts",
+            "trapezoidal", "informative", "outage", "rotating", "silent:rows=50", "bursts",
             "trapezoidal:3+vfs:0.5"]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from river import base as river_base
 
 from varifold.base.nearest import nearest
 from varifold.base.plugins import from_path
-from varifold.base.registry import models
+from varifold.base.registry import detectors, models
 from varifold.errors import ParameterError, UnknownNameError
 
 __all__ = [
@@ -128,18 +128,23 @@ class Nested:
 class ModelSpec:
     """A learner class with parameters; calling it makes the learner.
 
-    `imports` allows a name that is not registered to be imported.
+    `imports` allows a name that is not registered to be imported, `detectors` one of an anomaly detector.
     """
 
     name: str
     text: str
     params: tuple[tuple[str, Any], ...] = ()
     imports: bool = False
+    detectors: bool = False
 
     @property
     def cls(self) -> type[Any]:
         """Class of the learner."""
-        return _imported(self.name) if self.imports and self.name not in models else models[self.name]
+        if self.detectors and self.name in detectors:
+            return detectors[self.name]
+        if self.imports and self.name not in models:
+            return _imported(self.name, self.detectors)
+        return models[self.name]
 
     def __call__(self) -> Any:
         """Make a new learner."""
@@ -168,7 +173,7 @@ def paper_params(cls: type[Any]) -> dict[str, Any]:
     return found
 
 
-def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
+def parse_model(text: str, *, imports: bool = False, detectors: bool = False) -> ModelSpec:
     """Parse a specification and check its names, parameters and values.
 
     Parameters
@@ -178,11 +183,13 @@ def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
     imports
         Whether a name that is not registered may be imported as ``package.module:Class``, here and in the
         specifications within. Pass True only for text from the command line or from code.
+    detectors
+        Whether it may be an anomaly detector.
 
     """
     with nesting(text):
-        name, rest = _split_class(text, imports)
-        spec = ModelSpec(name, text, imports=imports)
+        name, rest = _split_class(text, imports, detectors)
+        spec = ModelSpec(name, text, imports=imports, detectors=detectors)
         params: dict[str, Any] = {}
         is_paper, rest = without_paper(rest)
         for key, value in parameters(rest, text).items():
@@ -193,10 +200,10 @@ def parse_model(text: str, *, imports: bool = False) -> ModelSpec:
     return spec
 
 
-def _split_class(text: str, imports: bool) -> tuple[str, str]:
+def _split_class(text: str, imports: bool, may_detect: bool) -> tuple[str, str]:
     """Split a specification into its class (a registered name or an import path) and its parameters."""
     head, rest = split_name(text)
-    if head in models:
+    if head in models or (may_detect and head in detectors):
         return head, rest
     attribute, after = split_name(rest)
     if imports and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
@@ -207,10 +214,12 @@ def _split_class(text: str, imports: bool) -> tuple[str, str]:
     )
 
 
-def parse_spec(text: str, target_type: str | None = None, *, imports: bool = False) -> ModelSpec:
+def parse_spec(
+    text: str, target_type: str | None = None, *, imports: bool = False, detectors: bool = False
+) -> ModelSpec:
     """Parse a learner; if only the regressor of that name accepts the parameters, return the regressor."""
     try:
-        return parse_model(text, imports=imports)
+        return parse_model(text, imports=imports, detectors=detectors)
     except ParameterError as wrong:
         name, _, rest = text.partition(":")
         if target_type == "class" or f"{name}regressor" not in models:
@@ -235,11 +244,12 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
     return parse_model(name + spec.text.removeprefix(spec.name), imports=spec.imports)
 
 
-def _imported(path: str) -> type[Any]:
+def _imported(path: str, may_detect: bool) -> type[Any]:
     close = nearest(path.partition(":")[0], models)
     found = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
-    if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
-        raise ParameterError(f"{path} is no class with learn_one and predict_one")
+    calls = ("predict_one", "score_one") if may_detect else ("predict_one",)
+    if not (isinstance(found, type) and hasattr(found, "learn_one") and any(hasattr(found, call) for call in calls)):
+        raise ParameterError(f"{path} is no class with learn_one and {' or '.join(calls)}")
     return found
 
 

@@ -21,7 +21,7 @@ __all__ = ["cell_code", "code_version", "current_for", "environment"]
 
 _ABOVE = {"report", "cli", "checks"}
 """Parts of the package that do not affect any number."""
-_BENCH = {"bench/crowd.py", "bench/sources.py", "bench/work.py"}
+_BENCH = {"bench/crowd.py", "bench/detection.py", "bench/sources.py", "bench/work.py"}
 """Modules of bench that make streams and outcomes."""
 _INSIDE = {"varifold", "builtins", "abc", "typing"}
 _PEERS = "varifold.bench.peers."
@@ -82,7 +82,7 @@ def cell_code(model: str) -> str:
     if model.startswith(_PEERS):
         return _peer_version(model)
     try:
-        classes = _classes(parse_model(model, imports=True))
+        classes = _classes(parse_model(model, imports=True, detectors=True))
     except (UnknownNameError, ParameterError, ImportError, SyntaxError):
         return f"{code_version()}+unknown"
     modules = sorted({c.__module__ for cls in classes for c in cls.__mro__})

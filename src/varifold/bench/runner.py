@@ -48,9 +48,12 @@ class RunSummary:
 
 
 def missing_model(text: str, *, imports: bool = False) -> str:
-    """Return why a model cannot be made; empty if it can. `imports` is that of `parse_model`; peers are imported."""
+    """Return why a model cannot be made; empty if it can.
+
+    `imports` is that of `parse_model`; peers are imported.
+    """
     try:
-        parse_model(text, imports=imports or text.startswith("varifold.bench.peers."))
+        parse_model(text, imports=imports or text.startswith("varifold.bench.peers."), detectors=True)
     except UnknownNameError:
         return f"{text.partition(':')[0]} is not registered"
     except ParameterError as error:

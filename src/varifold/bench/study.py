@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.base.spec import parse_model, parse_spec, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
@@ -73,6 +73,8 @@ def define(
     paths = [data] if isinstance(data, str) else list(data)
     is_file = Path(paths[0]).is_file() or len(paths) > 1
     listed = check_models(models)
+    if any(is_detector(parse_model(text, imports=True, detectors=True).cls) for text in listed):
+        raise ParameterError("detectors predict no target; compare them with `varifold bench run anomaly --models ...`")
     options = dict(reading or {})
     load = _files(paths, target, options) if is_file else _data_set(paths[0], target, options)
     entry = None if is_file else find(load)
@@ -120,7 +122,7 @@ def _short(label: str, load: str) -> str:
 def check_models(models: str) -> list[str]:
     """Return the learners of a list; raise an error if one cannot be made or occurs twice."""
     listed = split_models(models)
-    listed = [parse_spec(text, imports=True).text for text in listed]
+    listed = [parse_spec(text, imports=True, detectors=True).text for text in listed]
     if len(set(listed)) < len(listed) or not listed:
         raise ParameterError(f"the learners must be different and at least one. Got {models!r} instead.")
     return listed

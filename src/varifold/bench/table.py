@@ -137,6 +137,8 @@ class Method:
     """Candidates of a setting for which the paper searched."""
     scale: str | None = None
     intercept: bool | None = None
+    repeats: int | None = None
+    """Most repeats, to limit the time of a full run."""
     gap: str = ""
     """Why it is not run."""
     gaps: dict[str, str] = field(default_factory=dict)
@@ -192,6 +194,8 @@ class Table:
     own: bool = False
     leaderboard: bool = False
     """Whether its numbers are shown as a list of learners, the best first: a table of no paper."""
+    detectors: bool = False
+    """Whether its learners are anomaly detectors, which see no labels."""
     apart: bool = False
     """Whether its printed cells are excluded from the counts over all papers."""
     also_as: dict[str, str] = field(default_factory=dict)
@@ -271,7 +275,7 @@ class Table:
         variant = self.variant(column)
         protocol = data.scenarios.get(setting.name, setting.scenario)
         replaced: tuple[str, ...] = ()
-        seeds = self.seeds(setting, data, repeats)
+        seeds = self.seeds(setting, data, repeats)[: method.repeats]
         if variant is not None:
             protocol = variant.scenarios.get(setting.name, protocol)
             model = variant.model(method.name, setting.name, data.name)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from varifold.base.coverages import coverage_key
+from varifold.base.learner import is_detector
 from varifold.base.spec import ModelSpec, parameters, parse_model, parse_value
 from varifold.bench.cell import CURVE_POINTS, Cell, Outcome
+from varifold.bench.detection import detect
 from varifold.bench.sources import CellStream, stream_of
 from varifold.errors import VarifoldError
 from varifold.evaluate import REGRESSION_METRICS, RegressionResult, prequential
@@ -34,7 +36,7 @@ def spec_of(cell: Cell) -> ModelSpec:
 
     It may be imported: cells that are run come from the command line, from code and from the tables these name.
     """
-    spec = parse_model(cell.model, imports=True)
+    spec = parse_model(cell.model, imports=True, detectors=True)
     given = {key: parse_value(text, imports=True) for key, text in parameters(cell.overrides, cell.overrides).items()}
     return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
 
@@ -46,6 +48,8 @@ def measure(cell: Cell) -> Outcome:
     stream = stream_of(cell)
     before = resident()
     learner = spec()
+    if is_detector(learner):
+        return _detection(learner, stream, before, started)
     used = process_time()
     result = prequential(learner, stream.prepared, positive=_positive(stream), curve_points=CURVE_POINTS)
     used = process_time() - used
@@ -63,6 +67,35 @@ def measure(cell: Cell) -> Outcome:
         cpu=used,
         memory=_memory(learner, before),
         uncertainty=_by_coverage(result.intervals if numeric else result.sets),
+        data_sha=stream.data_sha,
+        stream_sha=stream.stream_sha,
+        wall=perf_counter() - started,
+    )
+
+
+def _detection(detector: Any, stream: CellStream, before: float, started: float) -> Outcome:
+    """Return the outcome of a detector: the metrics that need labels or numbers as predictions are NaN."""
+    block = stream.prepared.block
+    used = process_time()
+    found = detect(detector, block, stream.positive)
+    used = process_time() - used
+    known, weighted = _size(detector)
+    n = len(block)
+    counts = {
+        "errors": 0,
+        "scored": n,
+        "instances": n,
+        "empty": stream.prepared.empty,
+        "names": len(np.unique(block.indices)),
+    }
+    return Outcome(
+        **{**dict.fromkeys(_COPIED, math.nan), **counts, **found},
+        known=known,
+        weighted=weighted,
+        curve=b"",
+        loss_curve=b"",
+        cpu=used,
+        memory=_memory(detector, before),
         data_sha=stream.data_sha,
         stream_sha=stream.stream_sha,
         wall=perf_counter() - started,

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of
 from varifold.base.plural import plural
@@ -298,7 +298,9 @@ def _with_models(wanted: list[Table], models: str | None) -> list[Table]:
     fitting = {table.name: _of_task(table, added) for table in wanted}
     for text in added:
         if not any(text in each for each in fitting.values()):
-            raise ParameterError(f"{text} fits none of these tables: labels need a classifier, numbers a regressor")
+            raise ParameterError(
+                f"{text} fits none of these tables: labels need a classifier, numbers a regressor, anomalies a detector"
+            )
     return [
         table if table.own else replace(table, also=tuple(dict.fromkeys([*table.also, *fitting[table.name].values()])))
         for table in wanted
@@ -309,7 +311,10 @@ def _of_task(table: Table, added: list[str]) -> dict[str, str]:
     """Return the learners that can run on a table; on a leaderboard of numbers the regressor of a method's name."""
     if not table.leaderboard:
         return {text: text for text in added}
-    specs = {text: parse_model(text, imports=True) for text in added}
+    specs = {text: parse_model(text, imports=True, detectors=True) for text in added}
+    specs = {text: spec for text, spec in specs.items() if is_detector(spec.cls) == table.detectors}
+    if table.detectors:
+        return {text: text for text in specs}
     if table.metrics[0] != "mae":
         return {text: text for text, spec in specs.items() if not is_regressor(spec.cls)}
     fitting = {t: s for t, s in specs.items() if is_regressor(s.cls) or f"{s.name}regressor" in models_by_name}

@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace) -> int:
             str(e.classes),
         ]
         for e in entries
-        if e.group != "natural"
+        if not e.group
     ]
     print(table(["name", "licence", "found", "rows", "features", "classes"], rows, left=3))
     print("\nnatural: streams whose features come and go by themselves, in their own order")
@@ -90,6 +90,13 @@ def _list(args: argparse.Namespace) -> int:
         if e.group == "natural"
     ]
     print(table(["name", "task", "target", "found", "rows", "features"], rows, left=4))
+    print("\nanomaly: sets with anomalies, label 1, for detectors")
+    rows = [
+        [e.name, shorten(datasets.where(e), 40), e.note, f"{e.rows:,}", f"{e.features:,}"]
+        for e in entries
+        if e.group == "anomaly"
+    ]
+    print(table(["name", "found", "", "rows", "features"], rows, left=3))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +117,8 @@ def _read(entry: Entry) -> Block:
     contents = [files.content(entry, file, path) for file, path in zip(entry.files, paths, strict=True)]
     if entry.format == "matlab":
         return _matlab(paths[0])
+    if entry.format == "npz":
+        return _npz(entry, contents[0])
     texts = [data.decode("utf-8") for data in contents]
     if entry.format == "libsvm":
         return build.from_sparse(entry, parse.sparse(texts))
@@ -136,6 +139,12 @@ def _bundled(entry: Entry) -> Block | None:
     label = {"load_breast_cancer": ("M", "B"), "load_wine": (1, 2, 3)}[entry.bundled or ""]
     block = to_block(data.data, names=names)
     return build.labelled(entry, block, [label[k] for k in data.target])
+
+
+def _npz(entry: Entry, content: bytes) -> Block:
+    with np.load(io.BytesIO(content)) as arrays:
+        X, y = arrays["X"].astype(np.float64), arrays["y"].astype(int).tolist()
+    return build.labelled(entry, to_block(X, names=[f"F{j}" for j in range(1, X.shape[1] + 1)]), y)
 
 
 def _matlab(path: Path) -> Block:

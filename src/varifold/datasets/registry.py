@@ -62,7 +62,7 @@ class Entry:
     boolean: dict[str, str] = field(default_factory=dict)
     mixed: str | None = None
     group: str = ""
-    """``natural`` for streams whose features come and go by themselves."""
+    """``natural`` for streams whose features come and go by themselves, ``anomaly`` for sets with anomalies."""
     task: str = "classification"
     order: str = ""
     """How the rows are ordered, for a stream that is not permuted by default."""

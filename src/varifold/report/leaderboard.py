@@ -9,10 +9,19 @@ import numpy as np
 from varifold.bench.cell import curve_ends
 from varifold.bench.compare import Filled, Number, lower_is_better
 from varifold.bench.statistics import Floats, Ranking, rank
-from varifold.bench.table import Data
+from varifold.bench.table import Data, Setting
 from varifold.report.grids import METRIC, Grid, Shown
 
-__all__ = ["cost_grid", "entries", "joint_ranking", "leaderboard_grid", "stretches", "windows"]
+__all__ = [
+    "cost_grid",
+    "entries",
+    "joint_ranking",
+    "leaderboard_grid",
+    "leaderboard_grids",
+    "means_grid",
+    "stretches",
+    "windows",
+]
 
 WINDOWS = 5
 _CURVES = {"cer": "curve", "log_loss": "loss_curve", "mae": "curve", "rmse": "loss_curve"}
@@ -24,8 +33,8 @@ def entries(filled: Filled) -> list[str]:
     return [*(method.name for method in filled.table.methods), *filled.table.also]
 
 
-def _number(filled: Filled, data: Data, name: str) -> Number:
-    return filled.number(filled.table.settings[0], data, name, "default")
+def _number(filled: Filled, setting: Setting, data: Data, name: str) -> Number:
+    return filled.number(setting, data, name, "default")
 
 
 def stretches(number: Number, metric: str) -> tuple[Floats, Floats]:
@@ -62,8 +71,8 @@ def joint_ranking(tables: list[Filled]) -> Ranking | None:
     Learners without a number on some stream are left out; None if fewer than two learners or streams are left.
     """
     names = [name for name in entries(tables[0]) if all(name in entries(one) for one in tables)]
-    streams = [(one, data) for one in tables for data in one.table.data]
-    rows = {name: [_rated(_number(one, data, name), one.table.metrics[0]) for one, data in streams] for name in names}
+    streams = [(one, setting, data) for one in tables for setting, data in one.table.places()]
+    rows = {name: [_rated(_number(*stream, name), stream[0].table.metrics[0]) for stream in streams] for name in names}
     complete = [name for name in names if not any(math.isnan(v) for v in rows[name])]
     if len(complete) < 2 or len(streams) < 2:
         return None
@@ -85,17 +94,21 @@ def shown(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.3f}".removeprefix("0")
 
 
-def leaderboard_grid(filled: Filled, metric: str, *, spread: bool = True) -> Grid:
-    """Make a grid of one metric, learners by their average rank; the spread is that of five windows of the stream."""
+def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None, *, spread: bool = True) -> Grid:
+    """Make a grid of one metric in a setting (by default the first), learners by their average rank.
+
+    The spread is that of five windows of the stream.
+    """
+    setting = setting or filled.table.settings[0]
     names, data = entries(filled), filled.table.data
-    rated = np.array([[_rated(_number(filled, each, name), metric) for each in data] for name in names])
+    rated = np.array([[_rated(_number(filled, setting, each, name), metric) for each in data] for name in names])
     best = np.array([np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T])
     order = sorted(range(len(names)), key=lambda i: _order(rated, i))
     rows = []
     for i in order:
         cells = []
         for j, each in enumerate(data):
-            number = _number(filled, each, names[i])
+            number = _number(filled, setting, each, names[i])
             if not number:
                 cells.append(Shown("–", tone="gap", tip=number.gap))
                 continue
@@ -111,7 +124,33 @@ def leaderboard_grid(filled: Filled, metric: str, *, spread: bool = True) -> Gri
                 )
             )
         rows.append((names[i], cells))
-    return Grid([(METRIC[metric], len(data))], [each.name for each in data], rows)
+    title = METRIC[metric] if len(filled.table.settings) == 1 else f"{setting.title}: {METRIC[metric]}"
+    return Grid([(title, len(data))], [each.name for each in data], rows)
+
+
+def means_grid(filled: Filled, metric: str) -> Grid:
+    """Make a grid of the mean over the data sets in each setting, and the CPU time; the best mean first.
+
+    A learner without a number for some data set has no mean.
+    """
+    settings, data = filled.table.settings, filled.table.data
+    names = entries(filled)
+    numbers = {name: [[_number(filled, s, each, name) for each in data] for s in settings] for name in names}
+    means = {name: [float(np.mean([n.mean(metric) for n in row])) for row in numbers[name]] for name in names}
+    rated = np.array([[mean if lower_is_better(metric) else -mean for mean in means[name]] for name in names])
+    best = [np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T]
+    rows = []
+    for i in sorted(range(len(names)), key=lambda i: _order(rated, i)):
+        cells = [
+            Shown(shown(mean), "", "▸" if rated[i, j] == best[j] else "", "better" if rated[i, j] == best[j] else "")
+            for j, mean in enumerate(means[names[i]])
+        ]
+        outcomes = [o for row in numbers[names[i]] for n in row for o in n.outcomes]
+        spent, instances = sum(o.cpu for o in outcomes), sum(o.instances for o in outcomes)
+        cells.append(Shown(f"{1e6 * spent / instances:,.0f} µs" if instances else "–"))
+        rows.append((names[i], cells))
+    title = f"{METRIC[metric]}, mean over {len(data)} data sets"
+    return Grid([(title, len(settings)), ("CPU", 1)], [*(s.title for s in settings), "per instance"], rows)
 
 
 def _order(rated: Floats, i: int) -> tuple[int, float]:
@@ -121,12 +160,20 @@ def _order(rated: Floats, i: int) -> tuple[int, float]:
     return (0 if len(ranks) * 2 > len(there) else 1, float(np.mean(ranks)) if ranks else math.inf)
 
 
+def leaderboard_grids(filled: Filled) -> list[Grid]:
+    """Make the grids of a leaderboard: means if there are several settings, each metric in each setting, and cost."""
+    table = filled.table
+    means = [means_grid(filled, metric) for metric in table.metrics] if len(table.settings) > 1 else []
+    grids = [leaderboard_grid(filled, metric, setting) for metric in table.metrics for setting in table.settings]
+    return [*means, *grids, cost_grid(filled)]
+
+
 def cost_grid(filled: Filled) -> Grid:
-    """Make a grid of CPU microseconds per instance and megabytes of each learner."""
+    """Make a grid of CPU microseconds per instance and megabytes of each learner, in the first setting."""
     names, data = entries(filled), filled.table.data
     rows = []
     for name in names:
-        numbers = [_number(filled, each, name) for each in data]
+        numbers = [_number(filled, filled.table.settings[0], each, name) for each in data]
         cells = []
         for number in numbers:
             if not number:

@@ -20,7 +20,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.leaderboard import cost_grid, joint_ranking, leaderboard_grid
+from varifold.report.leaderboard import joint_ranking, leaderboard_grids
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.statements import statement_counts, statement_grids
@@ -142,9 +142,8 @@ def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
             parts += [*(f"- {line}" for line in study_sentences(one, setting)), ""]
             parts += _wins(one, setting, "", table.metrics[0])
     elif table.leaderboard:
-        for metric in table.metrics:
-            parts += [*pipe_table(leaderboard_grid(one, metric), "learner"), ""]
-        parts += [*pipe_table(cost_grid(one), "learner"), ""]
+        for grid in leaderboard_grids(one):
+            parts += [*pipe_table(grid, "learner"), ""]
         found = joint_ranking([one])
         if found is not None:
             parts += [f"- {sentence(found)}", ""]

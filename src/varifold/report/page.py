@@ -24,7 +24,7 @@ from varifold.report.grids import (
     summary_grid,
     time_grid,
 )
-from varifold.report.leaderboard import cost_grid, joint_ranking, leaderboard_grid
+from varifold.report.leaderboard import joint_ranking, leaderboard_grids
 from varifold.report.markdown import COUNTS, GAPS, heading
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
@@ -126,8 +126,7 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     elif table.own:
         parts += [_study(one, setting) for setting in table.settings]
     elif table.leaderboard:
-        parts += [html_table(leaderboard_grid(one, metric), "learner") for metric in table.metrics]
-        parts.append(html_table(cost_grid(one), "learner"))
+        parts += [html_table(grid, "learner") for grid in leaderboard_grids(one)]
         found = joint_ranking([one])
         if found is not None and len(found.names) > 2:
             parts.append(

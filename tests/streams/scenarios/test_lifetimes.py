@@ -136,3 +136,42 @@ def test_wrong_parameters_are_named(spec, words):
 def test_every_scenario_is_described():
     assert set(streams.scenarios()) >= {"vfs", "evolvable", "bursts", "none"}
     assert all(streams.scenarios().values())
+
+
+def test_silent_groups_change_only_between_stretches():
+    seen = names_by_row(streams.prepare(table(2000, 9), "silent:groups=3,share=0.4,rows=50", seed=2).block)
+    stretches = [seen[i : i + 50] for i in range(0, 2000, 50)]
+    assert all(names == stretch[0] for stretch in stretches for names in stretch)
+    assert all(len(stretch[0]) in (3, 6, 9) for stretch in stretches)  # never all silent
+    groups = {frozenset(stretch[0]) for stretch in stretches if len(stretch[0]) == 3}
+    assert len(groups) == 3
+    assert sum(map(len, groups)) == 9
+    shown = np.mean([len(stretch[0]) / 9 for stretch in stretches])
+    assert 0.5 < shown < 0.8
+    assert all(names_by_row(streams.prepare(table(40, 2), "silent:groups=9", seed=1).block))
+
+
+@pytest.mark.parametrize("spec", ["silent:groups=0", "silent:rows=0", "silent:share=2"])
+def test_silent_rejects_what_it_cannot_do(spec):
+    with pytest.raises(ParameterError, match="groups and rows must be >= 1 and share from 0 to 1"):
+        streams.prepare(table(), spec)
+
+
+def test_a_sample_keeps_shares_and_the_rare_label():
+    labels = ["odd" if i < 30 else "usual" for i in range(1000)]
+    block = Block.from_dicts([{"a": float(i)} for i in range(1000)], labels)
+    one, again, other = (streams.prepare(block, "sample:200,least=10", seed=seed).block for seed in (1, 1, 2))
+    assert len(one) == 200
+    counts = {label: int((one.codes == one.labels.values.index(label)).sum()) for label in ("odd", "usual")}
+    assert counts == {"odd": 10, "usual": 190}
+    rows = [[x["a"] for x in each.rows()] for each in (one, again, other)]
+    assert rows[0] == rows[1]
+    assert set(rows[0]) != set(rows[2])
+    assert len(set(rows[0])) == 200
+    assert len(streams.prepare(block, "sample:2000").block) == 1000
+    plenty = streams.prepare(block, "sample:500,least=0", seed=3).block
+    assert int((plenty.codes == plenty.labels.values.index("odd")).sum()) == 15
+    with pytest.raises(ParameterError, match="rows must be >= 1"):
+        streams.prepare(block, "sample:0")
+    with pytest.raises(DataError, match="label in every row"):
+        streams.prepare(Block.from_dicts([{"a": 1.0}] * 5, [1, None, 1, 1, 1]), "sample:3")

@@ -12,7 +12,7 @@ from river import base
 from varifold.bench.peers.columns import Arrays, Floats, Frequencies, Means, needs
 from varifold.errors import ParameterError
 
-__all__ = ["Classifier", "Regressor"]
+__all__ = ["Classifier", "Detector", "Regressor"]
 
 CLASSIFIERS = {
     "arf": ("AdaptiveRandomForestClassifier", {"ensemble_size": 10, "random_seed": 1}),
@@ -25,6 +25,11 @@ REGRESSORS = {
     "arf": ("AdaptiveRandomForestRegressor", {"ensemble_size": 10, "random_seed": 1}),
     "soknl": ("SOKNL", {"ensemble_size": 10, "random_seed": 1}),
     "sgbr": ("StreamingGradientBoostedRegression", {"random_seed": 1}),
+}
+
+DETECTORS = {
+    "oif": ("OnlineIsolationForest", {"random_seed": 1}),
+    "aif": ("AdaptiveIsolationForest", {"seed": 1}),
 }
 
 
@@ -155,3 +160,31 @@ class Regressor(_Moa, base.Regressor):
 
         found = self.model.predict(RegressionInstance.from_array(self.schema, self._row(x, False), 0.0))
         return 0.0 if found is None else float(found)
+
+
+class Detector(_Moa, base.AnomalyDetector):
+    """An anomaly detector of CapyMOA; absent values are the means so far, since none accepts NaN."""
+
+    def __init__(self, name: str, data: str) -> None:
+        self._start(name, data, True, DETECTORS)
+
+    @cached_property
+    def model(self) -> Any:
+        """Return the detector; it is made on first use, since it needs the schema."""
+        from capymoa import anomaly
+
+        name, parameters = DETECTORS[self.name]
+        return getattr(anomaly, name)(schema=self.schema, **parameters)
+
+    def _instance(self, x: Mapping[Any, Any], learned: bool) -> Any:
+        from capymoa.core import LabeledInstance
+
+        return LabeledInstance.from_array(self.schema, self._row(x, learned), 0)
+
+    def learn_one(self, x: Mapping[Any, Any]) -> None:
+        """Learn one instance."""
+        self.model.train(self._instance(x, True))
+
+    def score_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the anomaly score."""
+        return float(self.model.score_instance(self._instance(x, False)))

@@ -6,16 +6,19 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
-from river import base, compose, forest, linear_model, multiclass, naive_bayes, preprocessing, tree
+from river import anomaly, base, compose, forest, linear_model, multiclass, naive_bayes, preprocessing, tree
 
 __all__ = [
+    "LODA",
     "AdaptiveTree",
     "AdaptiveTreeRegressor",
     "Forest",
     "ForestRegressor",
+    "HalfSpaceTrees",
     "Linear",
     "Logistic",
     "NaiveBayes",
+    "OneClassSVM",
     "Tree",
     "TreeRegressor",
 ]
@@ -120,3 +123,39 @@ class ForestRegressor(_Regressor):
 
     def __init__(self) -> None:
         self.model = forest.ARFRegressor(seed=1)
+
+
+class _Detector(base.AnomalyDetector):
+    """Pass everything on to a pipeline, which gets the features that are present."""
+
+    model: Any
+
+    def learn_one(self, x: Mapping[Any, Any]) -> None:
+        """Learn one instance."""
+        self.model.learn_one(x)
+
+    def score_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the anomaly score; where it is not a number, as before the first instances, 0."""
+        score = float(self.model.score_one(x))
+        return score if score == score else 0.0
+
+
+class HalfSpaceTrees(_Detector):
+    """Half-space trees over values scaled to [0, 1], which they expect."""
+
+    def __init__(self) -> None:
+        self.model = preprocessing.MinMaxScaler() | anomaly.HalfSpaceTrees(seed=1)
+
+
+class LODA(_Detector):
+    """LODA over standardised values."""
+
+    def __init__(self) -> None:
+        self.model = preprocessing.StandardScaler() | anomaly.LODA(seed=1)
+
+
+class OneClassSVM(_Detector):
+    """One-class support vector machine over standardised values."""
+
+    def __init__(self) -> None:
+        self.model = preprocessing.StandardScaler() | anomaly.OneClassSVM()

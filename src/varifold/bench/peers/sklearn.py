@@ -10,8 +10,9 @@ import numpy as np
 from river import base
 
 from varifold.bench.peers.columns import Arrays, Floats, Means, needs
+from varifold.bench.peers.tails import Offline, filled
 
-__all__ = ["SGD", "SGDRegressor"]
+__all__ = ["SGD", "IsolationForest", "SGDRegressor"]
 
 
 class _Encoded:
@@ -94,3 +95,18 @@ class SGDRegressor(_Encoded, base.Regressor):
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the target; 0 before the first instance."""
         return float(self.model.predict(self._encoded(self.arrays.row(x)))[0]) if self.learned else 0.0
+
+
+class IsolationForest(Offline):
+    """Isolation forest fitted to all rows, means of the columns for absent values: an offline ceiling."""
+
+    def __init__(self) -> None:
+        needs("sklearn", self)
+
+    def score_all(self, X: Floats) -> Floats:
+        """Fit to all rows, then score them."""
+        from sklearn.ensemble import IsolationForest as Model
+
+        X = filled(X)
+        scores: Floats = -Model(random_state=1).fit(X).score_samples(X)
+        return scores

@@ -8,7 +8,7 @@ from varifold.errors import ParameterError
 from varifold.streams.scenarios import _masks as masks
 from varifold.streams.scenarios.segment import MOST_PHASES, Segment
 
-__all__ = ["bursts", "outage", "rotating"]
+__all__ = ["bursts", "outage", "rotating", "silent"]
 
 
 def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float = 0.7) -> Segment:
@@ -27,6 +27,30 @@ def outage(segment: Segment, share: float = 0.3, start: float = 0.4, stop: float
     alive = np.ones((2, width))
     alive[1, first : first + size] = 0
     return segment.masked(masks.Phased(alive, (segment.row_numbers >= start * n) & (segment.row_numbers < stop * n)))
+
+
+def silent(segment: Segment, groups: int = 4, share: float = 0.4, rows: int = 100) -> Segment:
+    """Let groups of columns fall silent: each with probability `share`, drawn again after every `rows` rows.
+
+    The columns are dealt to the groups by the seed (with fewer columns, one group each). If all groups were silent, one
+    is not. From no paper: devices that fail and return.
+    """
+    if groups < 1 or rows < 1 or not 0 <= share <= 1:
+        raise ParameterError(
+            f"groups and rows must be >= 1 and share from 0 to 1. Got groups={groups}, share={share}, rows={rows} "
+            "instead."
+        )
+    width = segment.columns.width
+    phases = -(-max(segment.rows, 1) // rows)
+    if phases > MOST_PHASES:
+        raise ParameterError(f"rows={rows} makes more than {MOST_PHASES:,} parts of {segment.rows:,} rows")
+    groups = max(1, min(groups, width))
+    draw = np.random.default_rng(segment.seed)
+    group = draw.permutation(width) % groups
+    alive = draw.random((phases, groups)) >= share
+    kept = draw.integers(groups, size=phases)
+    alive[np.arange(phases), kept] |= ~alive.any(axis=1)
+    return segment.masked(masks.Phased(alive[:, group], segment.row_numbers // rows))
 
 
 def rotating(segment: Segment, spaces: int = 3, rounds: int = 2) -> Segment:

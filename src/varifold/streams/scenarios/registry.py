@@ -34,7 +34,7 @@ def labels(segment: Segment, share: float) -> Segment:
 
 
 def _table() -> dict[str, Scenario]:
-    before: list[Callable[..., Segment]] = [reshaping.balanced, reshaping.mixed]
+    before: list[Callable[..., Segment]] = [reshaping.balanced, reshaping.mixed, reshaping.sample]
     after: list[Callable[..., Segment]] = [
         none,
         masking.vfs,
@@ -45,6 +45,7 @@ def _table() -> dict[str, Scenario]:
         evolving.evolvable,
         lifetimes.outage,
         lifetimes.rotating,
+        lifetimes.silent,
         lifetimes.bursts,
         reshaping.absences,
         delay,

@@ -13,7 +13,7 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.segment import Segment
 
-__all__ = ["absences", "balanced", "mixed"]
+__all__ = ["absences", "balanced", "mixed", "sample"]
 
 
 def balanced(segment: Segment, seed: int = 0) -> Segment:
@@ -33,6 +33,28 @@ def balanced(segment: Segment, seed: int = 0) -> Segment:
     for code in np.flatnonzero((counts > 0) & (counts < counts.max())).tolist():
         rows.append(draw.choice(np.flatnonzero(codes == code), counts.max() - counts[code]))
     return segment.with_block(segment.block.take(np.concatenate(rows)))
+
+
+def sample(segment: Segment, rows: int, least: int = 20) -> Segment:
+    """Keep `rows` rows, drawn by the seed: the share of each label stays, but at least `least` of each are kept.
+
+    Before the rows are permuted. A set that has fewer rows stays as it is. Where a label would have fewer than `least`
+    rows, the most frequent one has fewer instead.
+    """
+    if rows < 1 or least < 0:
+        raise ParameterError(f"rows must be >= 1 and least >= 0. Got rows={rows}, least={least} instead.")
+    codes = segment.block.codes
+    if np.any(codes < 0):
+        raise DataError("sample needs a label in every row")
+    n = len(codes)
+    if n <= rows:
+        return segment
+    counts = np.bincount(codes)
+    wanted = np.minimum(counts, np.maximum(least, np.round(counts * (rows / n)).astype(np.int64)))
+    wanted[counts.argmax()] = max(0, rows - (wanted.sum() - wanted[counts.argmax()]))
+    draw = np.random.default_rng(segment.seed)
+    kept = [draw.choice(np.flatnonzero(codes == c), k, replace=False) for c, k in enumerate(wanted.tolist())]
+    return segment.with_block(segment.block.take(np.sort(np.concatenate(kept))))
 
 
 def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
