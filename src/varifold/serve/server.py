@@ -111,7 +111,7 @@ class _Process:
             app,
             host=settings.host,
             port=settings.port,
-            http=make_protocol(most_connections(settings.connections)),
+            http=make_protocol(app, most_connections(settings.connections)),
             ws="websockets-sansio",
             ws_max_size=settings.bodies.body + 1024,
             ws_per_message_deflate=False,

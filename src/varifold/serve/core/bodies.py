@@ -41,6 +41,11 @@ def check_instance(body: dict[str, Any]) -> None:
         raise RejectedError(
             f"feature {name!r} is {_shown(value)}; a value is a number or a string: flatten it into separate features"
         )
+    check_fields(body)
+
+
+def check_fields(body: dict[str, Any]) -> None:
+    """Reject a body with an instance whose fields other than `x` and `y` are unknown or have wrong types."""
     if len(body) > 1 and not (len(body) == 2 and "y" in body):
         _check_rest(body)
 

@@ -43,10 +43,6 @@ def default_memory() -> int:
     return int(_SHARE * min(found))
 
 
-class _ExceededError(Exception):
-    """An instance needs more memory than is left."""
-
-
 class ServerBudget:
     """Bytes for the learners of all models, and a quarter as much for instances that wait and for ids.
 
@@ -136,26 +132,20 @@ class ModelBudget:
 
     def _fits(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> bool:
         """Learn an instance; return False, and learn nothing, if it needs more memory than is left."""
-        try:
-            self._learn(learner, x, truth, size)
-        except _ExceededError:
-            return False
-        return True
-
-    def _learn(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> None:
         server = self.server
         left = min(server.most_per_model - self.used, server.most - server.used)
         if left < 0:
             left = 0
         if size > _LARGE and size > left:
-            raise _ExceededError
+            return False
         allow(left)
         try:
             learner.learn_one(x, *truth)
-        except MemoryError as error:
+            return True
+        except MemoryError:
             size = 0
             if was_denied():
-                raise _ExceededError from error
+                return False
             raise
         except VarifoldError:
             size = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 from varifold.serve.core.database import Database, Written
 from varifold.serve.core.errors import BusyError, StoppedError
@@ -13,6 +13,22 @@ from varifold.serve.core.state import ModelState
 
 MOST_PENDING = 4_096
 MOST_PENDING_BYTES = 64 << 20
+
+
+class Acknowledgement(Protocol):
+    """Gets the response to a change once that is on disk: a future, or what can be one."""
+
+    def done(self) -> bool:
+        """Return whether nobody waits anymore."""
+
+    def set_result(self, result: Any) -> None:
+        """Accept the response."""
+
+    def set_exception(self, error: Exception) -> None:
+        """Accept the reason why the change is not on disk."""
+
+
+Waiting = list[tuple[Acknowledgement, Any]]
 
 
 class Committer:
@@ -33,8 +49,8 @@ class Committer:
         self._on_fatal = on_fatal
         self._one_by_one = one_by_one
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[tuple[asyncio.Future[Any], Any]] = []
-        self._groups: list[tuple[list[Written], list[tuple[asyncio.Future[Any], Any]]]] = []
+        self._waiting: Waiting = []
+        self._groups: list[tuple[list[Written], Waiting]] = []
         self._changed: dict[str, ModelState] = {}
         self._events: list[dict[str, Any]] = []
         self._bytes = 0
@@ -50,9 +66,10 @@ class Committer:
         if pending >= MOST_PENDING or self._bytes > MOST_PENDING_BYTES:
             raise BusyError(f"{pending:,} changes wait for the disk; try again in a second")
 
-    def acknowledge(self, state: ModelState, response: Any, size: int = 0) -> asyncio.Future[Any]:
-        """Return a future that gets the response once everything that the model has applied is on disk."""
-        done: asyncio.Future[Any] = self._loop.create_future()
+    def acknowledge(self, state: ModelState, response: Any, size: int = 0, done: Acknowledgement | None = None) -> Any:
+        """Return `done`, or a new future, which gets the response once all that the model has applied is on disk."""
+        if done is None:
+            done = self._loop.create_future()
         self._waiting.append((done, response))
         self._changed[state.name] = state
         self._bytes += size
@@ -94,7 +111,7 @@ class Committer:
         done = self._loop.run_in_executor(self.disk, self.database.commit, written, events)
         done.add_done_callback(lambda future: self._finished(waiting, future))
 
-    def _finished(self, waiting: list[tuple[asyncio.Future[Any], Any]], future: asyncio.Future[None]) -> None:
+    def _finished(self, waiting: Waiting, future: asyncio.Future[None]) -> None:
         error = future.exception()
         if error is None:
             self.commits += 1
@@ -104,11 +121,11 @@ class Committer:
         self.fail(str(error))
         self._rest()
 
-    def _written(self, waiting: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    def _written(self, waiting: Waiting) -> None:
+        self._start()  # the disk is busy again while responses are written
         for done, response in waiting:
             if not done.done():
                 done.set_result(response)
-        self._start()
 
     def _rest(self) -> None:
         """Pause until there is something to write; if the disk has failed, reject all pending changes."""

@@ -123,6 +123,9 @@ class InputRules:
     def parse_instance(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a body with an instance; return it and its text, in which the rules are applied."""
         body = bodies.parse(text)
+        if self._is_plain(body.get("x")):
+            bodies.check_fields(body)
+            return body, text
         if "x" in body and self.apply(body):
             text = write_json(body)
         bodies.check_instance(body)
@@ -131,15 +134,24 @@ class InputRules:
     def parse_row(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a row of a batch or a stream, as `parse_instance` does."""
         body = bodies.parse(text)
+        if self._is_plain(body.get("x")):
+            bodies.check_fields(body)
+            if "y" in body:
+                bodies.check_label(body)
+            return body, text
         if "x" in body and self.apply(body):
             text = write_json(body)
         bodies.check_row(body)
         return body, text
 
+    def _is_plain(self, x: Any) -> bool:
+        """Return whether an instance consists of numbers and no rule applies to them."""
+        return self._no_roles and type(x) is dict and _NUMBERS.issuperset(map(type, x.values()))
+
     def apply(self, body: dict[str, Any]) -> bool:
         """Apply the rules to the instance of a body; return whether anything changed."""
         x = body["x"]
-        if type(x) is not dict or (self._no_roles and _NUMBERS.issuperset(map(type, x.values()))):
+        if type(x) is not dict or self._is_plain(x):
             return False
         try:
             values = self.flat(x)

@@ -31,7 +31,7 @@ from varifold.serve.core.errors import (
     reason_of,
 )
 from varifold.serve.core.events import Events
-from varifold.serve.core.group_commit import Committer
+from varifold.serve.core.group_commit import Acknowledgement, Committer
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure
 from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
@@ -162,23 +162,31 @@ class Model:
         A model is slow if, for example, it has more learners by key than memory holds. It gets one turn in each round
         of the event loop.
         """
-        if self.row_seconds > _SLOW:
+        if self.takes_turns:
             async with self._turns:
                 await asyncio.sleep(0)
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the model is slow."""
+        return self.row_seconds > _SLOW
+
     def submit(
-        self, body: dict[str, Any], text: bytes, read: tuple[Partition, int] | None = None
-    ) -> asyncio.Future[Any]:
+        self, body: dict[str, Any], text: bytes, read: tuple[Partition, int] | None = None,
+        done: Acknowledgement | None = None,
+    ) -> Any:  # fmt: skip
         """Apply a change; the future gets its response once it is on disk. An error of the learner is raised here.
 
-        `read` is the partition of Kafka that the change was read from and the next offset of it, stored with it.
+        `read` is the partition of Kafka that the change was read from and the next offset of it, stored with it. `done`
+        takes the place of the future.
         """
+        if read is None:
+            return self._apply(1, len(text), self.state.apply, body, text, done=done)
         return self._apply(1, len(text), self._change, body, text, read)
 
-    def _change(self, body: dict[str, Any], text: bytes, read: tuple[Partition, int] | None) -> dict[str, Any]:
+    def _change(self, body: dict[str, Any], text: bytes, read: tuple[Partition, int]) -> dict[str, Any]:
         response = self.state.apply(body, text)
-        if read is not None:
-            self.state.advance(read[0], learned=read[1])
+        self.state.advance(read[0], learned=read[1])
         return response
 
     def advance(self, partition: Partition, *, learned: int | None = None, sent: int | None = None) -> None:
@@ -187,15 +195,17 @@ class Model:
         self.state.advance(partition, learned=learned, sent=sent)
         self._committer.acknowledge(self.state, None)
 
-    def submit_rows(self, rows: list[tuple[dict[str, Any], bytes]], size: int) -> asyncio.Future[Any]:
+    def submit_rows(self, rows: list[tuple[dict[str, Any], bytes]], size: int) -> Any:
         """Apply rows; the future gets a response or an error for each once they are on disk."""
         return self._apply(len(rows), size, self.state.apply_rows, rows)
 
-    def restore(self, data: bytes) -> asyncio.Future[Any]:
+    def restore(self, data: bytes) -> Any:
         """Replace the learner with the one in a model file."""
         return self._apply(1, len(data), self.state.restore, data)
 
-    def _apply(self, rows: int, size: int, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+    def _apply(
+        self, rows: int, size: int, function: Callable[..., Any], *arguments: Any, done: Acknowledgement | None = None
+    ) -> Any:
         self._check()
         self.state.tick(int(time.time() * 1000))
         started = time.perf_counter()
@@ -214,7 +224,7 @@ class Model:
         seconds = time.perf_counter() - started
         self._replay += seconds + _PARSING * size
         self.row_seconds += 0.1 * (seconds / max(1, rows) - self.row_seconds)
-        done = self._committer.acknowledge(self.state, response, size)
+        done = self._committer.acknowledge(self.state, response, size, done)
         if self._snapshotting is None and self._due():
             self._snapshotting = asyncio.get_running_loop().create_task(self._snapshot())
         return done
@@ -404,6 +414,10 @@ class Models:
 
     def __contains__(self, name: object) -> bool:
         return name in self._models or name in self.unrecovered
+
+    def get(self, name: str) -> Model | None:
+        """Return a model that is served; None for others."""
+        return self._models.get(name)
 
     def __getitem__(self, name: str) -> Model:
         model = self._models.get(name)

@@ -80,7 +80,9 @@ class Monitor:
         self.usual_label_rate *= 1.0 - _SLOW
         if self.instances > EXACT and (self.instances * 2_654_435_761 & 0xFFFFFFFF) >> 30:
             return
-        names = tuple(x) if None not in x.values() else tuple(k for k, v in x.items() if v is not None)
+        values = x.values()
+        whole = all(values) or None not in values  # the first is ten times as fast, and often true
+        names = tuple(x) if whole else tuple(k for k, v in x.items() if v is not None)
         if len(names) > TRACKED:
             names = self._most_tracked(names)
         recent = self._recent.get(names)

@@ -233,13 +233,13 @@ class ModelState:
 
     def apply_rows(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
         """Apply rows in order; a rejected row yields its error, the others are applied."""
-        return [self._apply_row(body, text) for body, text in rows]
-
-    def _apply_row(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
-        try:
-            return self.apply(body, text)
-        except VarifoldError as error:
-            return {"error": str(error), "status": getattr(error, "status", 422)}
+        results: list[dict[str, Any]] = []
+        for body, text in rows:
+            try:
+                results.append(self.apply(body, text))
+            except VarifoldError as error:
+                results.append({"error": str(error), "status": getattr(error, "status", 422)})
+        return results
 
     def restore(self, data: bytes) -> dict[str, Any]:
         """Replace the learner with the one in a model file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -11,15 +12,17 @@ from typing import Any, NamedTuple
 
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import BusyError, ForbiddenError, NotFoundError, RequestError
+from varifold.serve.core.group_commit import Acknowledgement
 from varifold.serve.core.log import failure
 from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
 from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, error_response
 from varifold.serve.http.metrics import Metrics
-from varifold.serve.http.tokens import READ, WRITE, Tokens
+from varifold.serve.http.tokens import EVERYTHING, READ, WRITE, Grant, Tokens
 from varifold.serve.reports import Reports
 
 Handler = Callable[["App", Request], Awaitable[Response | None]]
+Start = Callable[[Model, bytes, Grant, Acknowledgement | None], Any]
 _LOCAL = re.compile(rb"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
@@ -30,6 +33,8 @@ class Route(NamedTuple):
     handler: Handler
     scope: int
     for_some: bool = True
+    start: Start | None = None
+    """What the handler does with a complete body, for requests that do not go through ASGI."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,8 @@ class BodyLimits:
 
 
 _MODEL = {
-    ("POST", "predict"): Route("predict", model_routes.predict, READ),
-    ("POST", "learn"): Route("learn", model_routes.learn, WRITE),
+    ("POST", "predict"): Route("predict", model_routes.predict, READ, start=model_routes.start_predict),
+    ("POST", "learn"): Route("learn", model_routes.learn, WRITE, start=model_routes.start_learn),
     ("POST", "labels"): Route("labels", model_routes.model_label, WRITE),
     ("POST", "batch"): Route("batch", model_routes.batch, WRITE),
     ("POST", "explain"): Route("explain", model_routes.explain, READ),
@@ -69,6 +74,7 @@ _TOP = {
     **{("GET", name): Route("dashboard", server_routes.page, 0) for name in server_routes.PAGE},
 }
 _LABEL = {("POST", ""): Route("label", model_routes.label, WRITE)}
+_DIRECT = {name.encode(): route for (_, name), route in _MODEL.items() if route.start is not None}
 
 
 async def _no_handler(app: App, request: Request) -> None:
@@ -107,6 +113,12 @@ def find(method: str, path: str) -> tuple[Route, str]:
     raise NotFoundError("there is nothing at this path; /openapi.json lists what is")
 
 
+@functools.lru_cache(256)
+def _is_local(host: bytes) -> bool:
+    """Return whether a host is a name of this machine."""
+    return _LOCAL.fullmatch(host) is not None
+
+
 def _no_token(given: bytes | None) -> Response:
     """Return the response to a request without a token, or with an unknown one."""
     if given is None or given[:7].lower() != b"bearer ":
@@ -143,6 +155,7 @@ class App:
         started = time.perf_counter()
         name = "none"
         received = 0
+        response: Response | None
 
         def reserve(size: int) -> None:
             nonlocal received
@@ -155,16 +168,14 @@ class App:
             route, argument = find(scope["method"], scope["path"])
             name = route.name
             request = Request(scope, receive, send, argument, reserve=reserve)
-            response = self._forbidden(request, route)
-            if response is None:
+            access = self.access(request.header, route, argument if scope["path"].startswith("/models/") else None)
+            if isinstance(access, Response):
+                response = access
+            else:
+                request.grant = access
                 response = await route.handler(self, request)
-        except RequestError as error:
-            response = error_response(error, error.status)
-        except VarifoldError as error:
-            response = error_response(error, 422)
-        except OSError as error:
-            failure(f"{name}: {error!r}", error=error)
-            response = error_response(RuntimeError(f"the disk failed: {error.strerror}"), 503)
+        except (VarifoldError, OSError) as error:
+            response = self.error_of(name, error)
         finally:
             self._receiving -= received
         if response is None:
@@ -172,35 +183,55 @@ class App:
         await response.send(send)
         self.metrics.count(name, response.status, time.perf_counter() - started)
 
-    def _forbidden(self, request: Request, route: Route) -> Response | None:
-        """Return why a request is not allowed; None if it is."""
+    def direct(self, url: bytes) -> tuple[Route, Model] | None:
+        """Return route and model of a POST that needs no ASGI, unless the model shares the event loop by turns."""
+        parts = url.split(b"/")
+        if len(parts) != 4 or parts[1] != b"models" or (route := _DIRECT.get(parts[3])) is None:
+            return None
+        model = self.models.get(parts[2].decode("latin-1"))
+        return None if model is None or model.takes_turns else (route, model)
+
+    def error_of(self, name: str, error: Exception) -> Response | None:
+        """Return the response to an error of a route; None for an error that no client can have caused."""
+        if isinstance(error, RequestError):
+            return error_response(error, error.status)
+        if isinstance(error, VarifoldError):
+            return error_response(error, 422)
+        if isinstance(error, OSError):
+            failure(f"{name}: {error!r}", error=error)
+            return error_response(RuntimeError(f"the disk failed: {error.strerror}"), 503)
+        return None
+
+    def access(self, header: Callable[[bytes], bytes | None], route: Route, model: str | None) -> Grant | Response:
+        """Return what the sender of a request about a model, or about none, may do, or why it is rejected."""
         if self.tokens is not None:
-            given = request.header(b"authorization")
-            request.grant = grant = self.tokens.grant_of(given)
+            given = header(b"authorization")
+            grant = self.tokens.grant_of(given)
             if not route.scope:
-                return None
+                return grant
             if not grant.scope:
                 return _no_token(given)
             if grant.scope < route.scope:
                 return error_response(ForbiddenError("this token may read, not write"), 403)
-            about_model = request.scope["path"].startswith("/models/")
-            if grant.models is not None and not (grant.covers(request.argument) if about_model else route.for_some):
+            if grant.models is not None and not (route.for_some if model is None else grant.covers(model)):
                 return error_response(ForbiddenError("this token is for other models"), 403)
-            return None
+            return grant
         if not self.local_only:
-            return None
-        host, origin = request.header(b"host") or b"", request.header(b"origin")
-        if not _LOCAL.fullmatch(host) or (origin is not None and origin.partition(b"://")[2] != host):
+            return EVERYTHING
+        host, origin = header(b"host") or b"", header(b"origin")
+        if not _is_local(host) or (origin is not None and origin.partition(b"://")[2] != host):
             return error_response(ValueError("without a token the server accepts requests from this machine only"), 403)
-        return None
+        return EVERYTHING
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         parts = scope["path"].split("/")
-        forbidden = self._forbidden(Request(scope, receive, send, parts[2] if len(parts) == 4 else ""), _STREAM)
-        if forbidden is not None or len(parts) != 4 or (parts[1], parts[3]) != ("models", "stream"):
+        found = len(parts) == 4 and (parts[1], parts[3]) == ("models", "stream")
+        access = self.access(Request(scope, receive, send).header, _STREAM, parts[2] if found else None)
+        allowed = not isinstance(access, Response)
+        if not allowed or not found:
             await send(
-                {"type": "websocket.close", "code": 1008, "reason": "not allowed" if forbidden else "no such path"}
+                {"type": "websocket.close", "code": 1008, "reason": "no such path" if allowed else "not allowed"}
             )
             return
         try:

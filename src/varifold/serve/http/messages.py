@@ -52,10 +52,13 @@ class Response:
     kind: bytes = JSON
     headers: list[Header] = field(default_factory=list)
 
+    def all_headers(self) -> list[Header]:
+        """Return the headers, with kind and length of the body."""
+        return [(b"content-type", self.kind), (b"content-length", b"%d" % len(self.body)), *self.headers]
+
     async def send(self, send: Send) -> None:
         """Send the response."""
-        headers = [(b"content-type", self.kind), (b"content-length", b"%d" % len(self.body)), *self.headers]
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.start", "status": self.status, "headers": self.all_headers()})
         await send({"type": "http.response.body", "body": self.body})
 
 

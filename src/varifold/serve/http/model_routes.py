@@ -20,10 +20,11 @@ from varifold.serve.core.errors import (
     RequestError,
     StoppedError,
 )
+from varifold.serve.core.group_commit import Acknowledgement
 from varifold.serve.core.models import Model, ModelSpec
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
-from varifold.serve.http.tokens import WRITE
+from varifold.serve.http.tokens import WRITE, Grant
 
 if TYPE_CHECKING:
     from varifold.serve.http.app import App
@@ -37,28 +38,39 @@ async def predict(app: App, request: Request) -> Response:
     """Predict an instance; with keep, it waits for its label; with a y of null, it is also learned without one now."""
     data = await request.body(app.limits.body)
     model = app.models[request.argument]
-    body, data = model.state.rules.parse_instance(data)
     await model.turn()
+    result = start_predict(model, data, request.grant)
+    return Response(encode(result if isinstance(result, dict) else await result))
+
+
+def start_predict(model: Model, data: bytes, grant: Grant, done: Acknowledgement | None = None) -> Any:
+    """Return the prediction of an instance, or a future of it if it is to be kept."""
+    body, data = model.state.rules.parse_instance(data)
     if not body.get("keep"):
-        return Response(encode(model.state.predict(body)))
-    if request.grant.scope < WRITE:
+        return model.state.predict(body)
+    if grant.scope < WRITE:
         raise ForbiddenError("this token may read, not write: keep changes the state")
     if model.state.detects:
         raise RejectedError(f"the model {model.name!r} is a detector: an instance cannot wait for a label")
     if body.get("y") is not None:
         raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
-    return Response(encode(await model.submit(body, data)))
+    return model.submit(body, data, done=done)
 
 
 async def learn(app: App, request: Request) -> Response:
     """Learn an instance, whose label may be null or, with a detector, missing; responded to once it is on disk."""
     data = await request.body(app.limits.body)
     model = app.models[request.argument]
+    await model.turn()
+    return Response(encode(await start_learn(model, data, request.grant)))
+
+
+def start_learn(model: Model, data: bytes, grant: Grant, done: Acknowledgement | None = None) -> Any:
+    """Learn an instance; return a future of the response."""
     body, data = model.state.rules.parse_instance(data)
     if not model.state.detects:
         bodies.check_label(body)
-    await model.turn()
-    return Response(encode(await model.submit(body, data)))
+    return model.submit(body, data, done=done)
 
 
 async def label(app: App, request: Request) -> Response:

@@ -1,16 +1,22 @@
-"""Limits on connections: their number, the time for a request to arrive, the size of its head.
+"""Connections: limits on their number, on the time for a request to arrive, on the size of its head.
 
 uvicorn has no such limits before a request is complete: even without a token, a client could exhaust the file
-descriptors of the process with idle connections, and its memory with endless header lines.
+descriptors of the process with idle connections, and its memory with endless header lines. Requests of `direct` are
+handled here, the others by uvicorn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HEAD, _BODY, _RESPONSE = range(3)
+from varifold.serve.http.direct import LONGEST, Exchange
+
+if TYPE_CHECKING:
+    from varifold.serve.http.app import App
+
+_HEAD, _BODY, _RESPONSE, _IDLE = range(4)
 _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
 _BODY_SECONDS = 60.0
@@ -27,12 +33,15 @@ def most_connections(requested: int | None) -> int:
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
-def make_protocol(most: int) -> type[asyncio.Protocol]:
+def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
     """Return uvicorn's protocol with the limits; the class is defined here because uvicorn is an extra."""
+    longest = min(LONGEST, app.limits.body)
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class LimitedProtocol(HttpToolsProtocol):
         """A connection that is closed if a request arrives too slowly or its head is too long."""
+
+        _ready: Exchange | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Accept a connection, unless there are too many."""
@@ -52,16 +61,48 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             """Start the timeout for the body."""
             self._phase, self._since = _BODY, self.loop.time()
-            super().on_headers_complete()
+            exchange = self._direct_exchange()
+            if exchange is None:
+                super().on_headers_complete()
+            else:
+                self.cycle = exchange  # type: ignore[assignment]
+
+        def _direct_exchange(self) -> Exchange | None:
+            """Return an exchange for a request that needs no ASGI."""
+            found = app.direct(self.url)
+            if found is None or self.parser.get_method() != b"POST" or self.expect_100_continue:
+                return None
+            if (self.cycle is not None and not self.cycle.response_complete) or self.flow.write_paused:
+                return None  # responses are sent in order, and to clients that read them
+            headers = dict(self.headers)
+            length = headers.get(b"content-length", b"")
+            if not 0 < len(length) < 7 or int(length) > longest or not self.parser.should_keep_alive():
+                return None
+            return None if self.parser.should_upgrade() else Exchange(app, self, *found, headers)
 
         def on_message_complete(self) -> None:
             """Stop the timeout: the request is complete."""
             self._phase = _RESPONSE
             super().on_message_complete()
+            cycle: Any = self.cycle
+            if type(cycle) is Exchange:
+                self._ready = cycle
+
+        def on_direct_response(self) -> None:
+            """Continue with the next request, after the response to one that needed no ASGI."""
+            if self.pipeline:
+                self.on_response_complete()
+                return
+            self.server_state.total_requests += 1
+            if self._phase == _RESPONSE:
+                self._phase, self._since = _IDLE, self.loop.time()
 
         def data_received(self, data: bytes) -> None:
             """Process received data; close the connection if the head is too long."""
             super().data_received(data)
+            exchange, self._ready = self._ready, None
+            if exchange is not None:
+                exchange.start()
             if self._phase == _BODY:
                 self._since = self.loop.time()
             elif self._phase == _HEAD:
@@ -75,6 +116,8 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
             waited = now - self._since
             if (self._phase == _HEAD and waited > _HEAD_SECONDS) or (self._phase == _BODY and waited > _BODY_SECONDS):
                 self.transport.abort()
+            elif self._phase == _IDLE and waited > self.timeout_keep_alive:
+                self.transport.close()
 
     return LimitedProtocol
 
