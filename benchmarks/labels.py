@@ -2,9 +2,9 @@
 
     VARIFOLD_DATA=... python -m benchmarks.labels [--rows 3000] [--seeds 30,31]
 
-The sets and scenarios of `varifold bench run anomaly`. Every row is scored, then learned; then a share of the rows, drawn
-at random, is labelled. The figures are the mean AUROC over all rows, those before the first label included, and the cells
-(set and scenario) that are more than .05 behind the best single expert.
+The sets and scenarios of `varifold bench run anomaly`. Every row is scored, then learned; then a share of the rows,
+drawn at random, is labelled. The figures are the mean AUROC over all rows, those before the first label included, and
+the cells (set and scenario) that are more than .05 behind the best single expert.
 """
 
 from __future__ import annotations
