@@ -1,0 +1,74 @@
+"""AutoDetector: its oracle, what labels change, alarms in an outage."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import varifold
+from tests.anomaly.streams import follow, instances, normal_rows, plain
+from tests.oracles.autodetector import Auto
+from varifold.evaluate import detection_scores
+
+
+def test_follows_the_oracle() -> None:
+    follow(varifold.AutoDetector(seed=2), Auto(2), 350)
+
+
+def test_labels_weigh_the_experts_as_the_oracle_does() -> None:
+    model, oracle = varifold.AutoDetector(), Auto()
+    space, slots = model._engine.space, {}
+    for t, x in enumerate(instances(300, seed=4)):
+        given = plain(x)
+        known = {name: v for name, v in given.items() if name in slots}
+        score = oracle.score(known, slots) if known else 0.0
+        assert model.score_one(x) == pytest.approx(score, rel=1e-9, abs=1e-9), t
+        model.learn_one(x)
+        slots.update({name: space.id_of(name) for name in given})
+        oracle.learn(given, slots)
+        if t > 50 and t % 3 == 0 and given:
+            odd = {"a": 2.0, "b": -4.0 - t % 5}  # only together
+            for labelled, anomaly in ((x, False), (odd, True)):
+                model.label_one(labelled, anomaly)
+                oracle.label(plain(labelled), slots, anomaly)
+    assert list(model.weights.values()) == pytest.approx(oracle.weights().tolist(), rel=1e-9)
+    assert model.weights["tail"] < 1.0 / 4.5
+    before = model.weights
+    model.label_one({"never seen": 1.0}, True)
+    assert model.weights == before
+    loaded = varifold.from_bytes(model.to_bytes())
+    assert loaded.weights == before
+    with pytest.raises(varifold.errors.TargetError, match="pass True"):
+        model.label_one({"a": 1.0}, 1)  # type: ignore[arg-type]
+
+
+def test_labels_find_the_expert_of_a_stream() -> None:
+    """Anomalies that only break a correlation: with labels of a few, the others are found better."""
+
+    def rows(seed: int) -> tuple[list[dict[str, float]], list[bool]]:
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(3000, 1)) + 0.3 * rng.normal(size=(3000, 8))
+        odd = rng.random(3000) < 0.05
+        z[odd, 0] *= -1.0
+        return [{f"f{j}": float(v) for j, v in enumerate(row)} for row in z], odd.tolist()
+
+    areas = []
+    for share in (0.0, 0.1):
+        model, rng = varifold.AutoDetector(), random.Random(1)
+        data, odd = rows(3)
+        scores = []
+        for x, anomaly in zip(data, odd, strict=True):
+            scores.append(model.score_one(x))
+            model.learn_one(x)
+            if rng.random() < share:
+                model.label_one(x, anomaly)
+        areas.append(detection_scores(scores, odd, [False] * len(odd)).auroc)
+    assert areas[1] > areas[0] + 0.01
+
+
+def test_an_outage_is_no_series_of_alarms() -> None:
+    model = varifold.AutoDetector()
+    _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))
+    assert (p[4000:4100] <= 0.01).sum() <= 5

@@ -1,0 +1,73 @@
+"""Parts of the oracles of anomaly detectors: names, draws, recent scores, p-values.
+
+An oracle has ``score(x, slot)`` and ``learn(x, slot)``; x maps names to values, the string value v of a column f as
+``f=v``. `slot` maps known names to their slots: sums, rows and random choices are in the order of slots.
+"""
+
+from __future__ import annotations
+
+
+def column(name):
+    """Return the column of an indicator `f=v`, None for the name of a number."""
+    return name.partition("=")[0] if isinstance(name, str) and "=" in name else None
+
+
+class RecentScores:
+    def __init__(self, most=1000):
+        self.most, self.scores = most, []
+
+    def beyond(self, score):
+        larger = sum(s > score for s in self.scores) + 0.5 * sum(s == score for s in self.scores)
+        return (larger + 0.5) / (len(self.scores) + 1)
+
+    def keep(self, score):
+        self.scores = [*self.scores, score][-self.most :]
+
+
+class Alarms:
+    """P-values: the smallest rate whose level is at least the conformal p-value, interpolated."""
+
+    rates = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+    def __init__(self):
+        self.recent, self.levels = RecentScores(), list(self.rates)
+
+    def p_value(self, score):
+        scores = self.recent.scores
+        if not scores:
+            return 1.0
+        share = (sum(s >= score for s in scores) + 1) / (len(scores) + 1)
+        xs, ys = [0.0], [0.0]
+        for rate, level in zip(self.rates, self.levels, strict=True):
+            if share <= level:
+                return ys[-1] + (rate - ys[-1]) * (share - xs[-1]) / (level - xs[-1])
+            xs.append(max(xs[-1], level))
+            ys.append(rate)
+        return ys[-1] + (1 - ys[-1]) * (share - xs[-1]) / (1 - xs[-1]) if xs[-1] < share < 1 else 1.0
+
+    def observe(self, score):
+        if self.recent.scores:
+            p = self.p_value(score)
+            self.levels = [
+                max(level + rate / 5 * (rate - (p <= rate)), 0.002 if rate > 0.002 else -1.0)
+                for level, rate in zip(self.levels, self.rates, strict=True)
+            ]
+        self.recent.keep(score)
+
+
+MASK = (1 << 64) - 1
+
+
+def mix(z):
+    z = (z + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def draw(seed, a, b):
+    return mix(mix(mix(seed) ^ a) ^ b)
+
+
+def unit(z):
+    return (z >> 11) / 2**53
