@@ -115,13 +115,13 @@ class Soak:
         return (time.perf_counter() - begun) * 1e3
 
 
-def _restarted(folder: Path, options: tuple[str, ...]) -> float:
-    """Start the killed server again; return the seconds until it serves."""
+def _restarted(folder: Path, options: tuple[str, ...]) -> str:
+    """Start the killed server again; report the seconds until it serves, and how many of them it had a processor."""
     begun = time.perf_counter()
     with Process(*options, folder=folder) as server, server.client() as client:
-        seconds = time.perf_counter() - begun
+        seconds, cpu = time.perf_counter() - begun, server.cpu()
         client.get("/models/words").raise_for_status()
-    return seconds
+    return f"{seconds:.1f} s, {cpu:.1f} s of CPU"
 
 
 def main() -> None:
@@ -149,7 +149,7 @@ def main() -> None:
         last = statistics.median(row[k] for row in rows[-third:])
         summary[name] = (round(middle, 1), round(last, 1))
     print("middle third, last third:", json.dumps(summary))
-    print(f"start after a kill: {_restarted(server.folder, options):.1f} s")
+    print(f"start after a kill: {_restarted(server.folder, options)}")
     shutil.rmtree(server.folder)
 
 

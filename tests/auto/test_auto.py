@@ -182,6 +182,36 @@ def test_an_expensive_expert_of_no_use_is_paused_and_reported():
     assert next(iter(report.features)) == "f0"
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"costs": {True: 8.0}},
+        {"costs": {True: {False: 5.0}, False: {True: 0.5}}},
+        {"objective": "balanced"},
+        {"threshold": 0.1},
+    ],
+)
+def test_the_recent_error_is_that_of_the_labels_that_are_predicted(params):
+    rng = np.random.default_rng(3)
+    model, recent, long, most_probable = varifold.AutoClassifier("fast", **params), 0.0, 0.0, 0.0
+    for step in range(401):
+        x = {f"f{j}": float(v) for j, v in enumerate(rng.normal(size=4))}
+        y = bool(x["f0"] + rng.normal() > 1.2)
+        wrong = float(model.predict_one(x) != y)
+        chances = model.predict_proba_one(x)
+        best = max(chances, key=chances.__getitem__) if chances else None
+        model.learn_one(x, y)
+        if step:  # before the first there is no prediction
+            recent += (wrong - recent) / min(step, 50)
+            long += (wrong - long) / min(step, 1000)
+            most_probable += ((best != y) - most_probable) / min(step, 1000)
+    assert model.report().recent["error"] == pytest.approx(recent, abs=1e-9)
+    assert model.report().recent["error_long"] == pytest.approx(long, abs=1e-9)
+    if params:
+        assert long > most_probable + 0.02, "the stream must tell the two apart"
+
+
 def test_the_report_counts_the_first_instances_of_labels_as_errors():
     """No label can be predicted before it was seen: five wrong of five are an error of 100 %."""
     model, wrong = varifold.AutoClassifier(), 0

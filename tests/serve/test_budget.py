@@ -136,6 +136,17 @@ def test_large_learners_by_key_are_loaded_again_within_the_budget() -> None:
     assert learner_bytes(model) <= 4 << 20
 
 
+def test_predictions_load_learners_by_key_within_the_budget() -> None:
+    budget = ServerBudget(1 << 20)
+    state = ModelState("m", PerKey(AROW(), key="d"), Limits(), budget=budget)
+    for i in range(400):
+        state.apply({"x": {f"f{j}": 1.0 for j in range(40)}, "y": "up" if i % 2 else "down", "key": f"d{i}"}, b"")
+    assert len(state.learner.in_memory()) < 200
+    for i in range(400):
+        assert state.predict({"x": {"f1": 1.0}, "key": f"d{i}"})["label"] == ("up" if i % 2 else "down")
+        assert learner_bytes(state.learner) <= (1 << 20) + (8 << 10)  # objects are counted after a learner is loaded
+
+
 def test_a_number_sent_to_a_classifier_does_not_make_classes_without_end(tmp_path: Path) -> None:
     state = ModelState("m", AROW(), Limits(labels=20))
     for i in range(20):

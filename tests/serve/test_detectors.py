@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import random
 import subprocess
@@ -75,10 +76,12 @@ def test_learn_scores_first_and_an_id_is_learned_once(client: httpx.Client, dete
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("learn", {"x": {"a": 1.0}, "y": "odd"}, "learns without labels"),
-        ("learn", {"x": {"a": 1.0}, "w": 2.0}, "without labels and weights"),
-        ("labels", {"id": "r-1", "y": 1}, "learns without labels"),
-        ("predict", {"x": {"a": 1.0}, "keep": True}, "cannot wait for a label"),
+        ("learn", {"x": {"a": 1.0}, "y": "odd"}, "true for an anomaly, or else false"),
+        ("learn", {"x": {"a": 1.0}, "y": 2}, "true for an anomaly, or else false"),
+        ("learn", {"x": {"a": 1.0}, "y": [True]}, "true for an anomaly, or else false"),
+        ("learn", {"x": {"a": 1.0}, "w": 2.0}, "has no weights"),
+        ("labels", {"id": "r-1", "y": "odd"}, "true for an anomaly, or else false"),
+        ("predict", {"x": {"a": 1.0}, "keep": True}, "send it to learn"),
         ("explain", {"x": {"a": 1.0}, "label": "odd"}, "the model is a detector, which has no labels"),
     ],
 )
@@ -89,6 +92,101 @@ def test_what_a_detector_has_no_use_for_is_rejected(
     assert response.status_code == 422
     assert message in response.json()["error"]
     assert client.get(f"/models/{detector}").json()["steps"] == 400
+
+
+def test_a_label_comes_with_its_instance_or_later(client: httpx.Client, detector: str) -> None:
+    local = varifold.AutoDetector(rate=0.02)
+    local.learn_many([reading(i) for i in range(400)])
+
+    def same(seq: int) -> None:
+        shown = client.get(f"/models/{detector}/digest").json()
+        assert shown == {"seq": seq, "digest": hashlib.sha256(local.to_bytes()).hexdigest()}
+
+    found = client.post(f"/models/{detector}/learn", json={"x": ODD, "y": True, "id": "first"}).json()
+    assert (found["score"], found["id"], found["seq"]) == (local.score_one(ODD), "first", 401)
+    local.learn_one(ODD)
+    local.label_one(ODD, True)
+    same(401)
+    kept = client.post(f"/models/{detector}/learn", json={"x": reading(1), "keep": True, "id": 7}).json()
+    unnamed = client.post(f"/models/{detector}/learn", json={"x": reading(2), "keep": True}).json()
+    assert kept["id"] == 7
+    assert unnamed["id"].startswith(f"{detector}.")
+    assert client.get(f"/models/{detector}").json()["waiting"] == 2
+    local.learn_many([reading(1), reading(2)])
+    same(403)
+    assert client.post(f"/models/{detector}/labels", json={"id": 7, "y": 0}).json() == {"seq": 404}
+    assert client.post(f"/labels/{unnamed['id']}", json={"y": True}).json() == {"seq": 405}
+    local.label_one(reading(1), False)
+    local.label_one(reading(2), True)
+    same(405)
+    for id in (7, unnamed["id"]):
+        again = client.post(f"/models/{detector}/labels", json={"id": id, "y": True})
+        assert (again.status_code, again.json()["error"]) == (409, f"the instance {id!r} has its label already")
+    assert client.post(f"/models/{detector}/labels", json={"id": "first", "y": True}).status_code == 409
+    assert client.post(f"/models/{detector}/labels", json={"id": "none", "y": True}).status_code == 404
+    assert client.get(f"/models/{detector}").json()["steps"] == 403
+
+
+def test_a_batch_may_label_what_it_kept(client: httpx.Client, detector: str) -> None:
+    rows = [{"x": ODD, "keep": True, "id": "a"}, {"id": "a", "y": True}, {"x": ODD, "id": "a", "y": True}]
+    text = client.post(f"/models/{detector}/batch", content=b"\n".join(map(orjson.dumps, rows))).text
+    kept, labelled, again = map(orjson.loads, text.splitlines())
+    assert (kept["id"], kept["seq"], labelled) == ("a", 401, {"seq": 402})
+    assert again["duplicate"] is True
+
+
+def test_a_detector_that_learns_no_labels_says_so(client: httpx.Client) -> None:
+    name = f"m{next(numbers)}"
+    client.put(f"/models/{name}", json={"method": "taildetector"})
+    for path, body in [
+        ("learn", {"x": ODD, "y": True}),
+        ("learn", {"x": ODD, "keep": True}),
+        ("labels", {"id": "a", "y": True}),
+    ]:
+        response = client.post(f"/models/{name}/{path}", json=body)
+        assert response.status_code == 422
+        assert "learns no labels" in response.json()["error"]
+    assert client.get(f"/models/{name}").json()["seq"] == 0
+
+
+def test_a_vote_of_detectors_is_served_and_recovered(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    learners = ["copuladetector", {"method": "presencedetector", "params": {}}]
+    local = varifold.VoteDetector([varifold.CopulaDetector(), varifold.PresenceDetector()], rate=0.02)
+    with server.client() as client:
+        body = {"method": "votedetector", "params": {"learners": learners, "rate": 0.02}}
+        assert client.put("/models/m", json=body).status_code == 201
+        for i in range(200):
+            found = client.post("/models/m/learn", json={"x": reading(i)}).json()
+            assert found["score"] == local.score_one(reading(i))
+            local.learn_one(reading(i))
+        shown = client.get("/models/m").json()
+        assert (shown["method"], shown["task"], shown["steps"]) == ("votedetector", "detection", 200)
+        assert shown["bytes"] > 10_000
+        assert client.get("/models/m/report").status_code == 200
+        assert client.post("/models/m/explain", json={"x": ODD}).json()["contributions"] == local.explain_one(ODD)
+        before = client.get("/models/m/digest").json()
+        assert before["digest"] == hashlib.sha256(local.to_bytes()).hexdigest()
+    server.kill()
+    with make_server().start().client() as client:
+        assert client.get("/models/m/digest").json() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"params": {}}, "the params of a votedetector are"),
+        ({"params": {"learners": ["arow"]}}, "'arow', which is no detector"),
+        ({"params": {"learners": [{"method": "loda", "seed": 1}]}}, "which is no detector"),
+        ({"params": {"learners": [{"method": "loda", "params": {"sed": 1}}]}}, "loda has no parameter 'sed'"),
+        ({"params": {"learners": ["loda"], "rate": 2}}, "rate"),
+        ({"params": {"learners": ["loda"]}, "key": "device"}, "no learners by key"),
+    ],
+)
+def test_votes_that_cannot_be_made(client: httpx.Client, body: dict[str, Any], message: str) -> None:
+    response = client.put(f"/models/m{next(numbers)}", json={"method": "votedetector", **body})
+    assert response.status_code == 422
+    assert message in response.json()["error"]
 
 
 def test_an_unknown_parameter_is_named(client: httpx.Client) -> None:
@@ -111,6 +209,12 @@ def test_a_killed_server_recovers_the_detector(make_server: Callable[..., Server
         client.put("/models/m", json={"method": "autodetector", "key": "device"})
         rows = [{"x": reading(i), "key": f"d{i % 3}"} for i in range(600)]
         client.post("/models/m/batch", content=b"\n".join(map(orjson.dumps, rows))).raise_for_status()
+        for i in range(20):
+            body = {"x": reading(i), "key": f"d{i % 3}", "id": i, "keep": True}
+            assert client.post("/models/m/learn", json=body).status_code == 200
+        for i in range(15):
+            label = client.post("/models/m/labels", json={"id": i, "key": f"d{i % 3}", "y": i % 2 == 0})
+            assert label.status_code == 200
         before = client.get("/models/m/digest").json()
         devices = client.get("/models/m/devices").json()
         assert devices["counts"]["ok"] == 3
@@ -118,6 +222,9 @@ def test_a_killed_server_recovers_the_detector(make_server: Callable[..., Server
     server.kill()
     with make_server().start().client() as client:
         assert client.get("/models/m/digest").json() == before
+        assert client.get("/models/m").json()["waiting"] == 5
+        assert client.post("/models/m/labels", json={"id": 1, "key": "d1", "y": True}).status_code == 409
+        assert client.post("/models/m/labels", json={"id": 19, "key": "d1", "y": True}).json() == {"seq": 636}
 
 
 def test_anomalies_of_a_minute_are_one_alert(tmp_path: Path) -> None:
@@ -161,6 +268,13 @@ def test_the_client_is_a_detector(shared: Server) -> None:
         assert remote.is_anomaly_one(ODD)
         assert not remote.is_anomaly_one(ODD, rate=0.0)
         assert remote.explain_one(ODD) == local.explain_one(ODD)
+        kept = remote.keep_one(ODD)
+        local.learn_one(ODD)
+        remote.label(kept["id"], True)
+        local.label_one(ODD, True)
+        assert remote.score_one(rows[0]) == local.score_one(rows[0])
+        with pytest.raises(varifold.errors.DataError, match="has its label already"):
+            remote.label(kept["id"], True)
     with pytest.raises(varifold.errors.ParameterError, match="not for detection"):
         RemoteDetector(shared.url, name, method="auto")
 

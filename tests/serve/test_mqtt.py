@@ -107,6 +107,33 @@ def test_readings_are_answered_and_learned_when_labels_come(make_server: Callabl
 
 
 @pytest.mark.mosquitto
+def test_a_detector_learns_readings_at_once_and_labels_by_their_id(
+    make_server: Callable[..., Server], broker: int
+) -> None:
+    server = make_server(*options(broker)[:-1], "autodetector").start()
+    server.wait_for_line("connected to the broker")
+
+    async def main() -> None:
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            await client.subscribe("plant/+/prediction", qos=1)
+            answers = _answers(client)
+            for i in range(30):
+                reading = {"load": float(i % 7), "heat": float(i % 3)} | ({"id": i} if i % 2 else {})
+                await client.publish("plant/a/reading", orjson.dumps(reading), qos=1)
+                assert "p_value" in await asyncio.wait_for(anext(answers), 10)
+            for i in (1, 3, 5, 6):
+                await client.publish("plant/a/label", orjson.dumps({"id": i, "y": i == 3}), qos=1)
+            await client.publish("plant/a/reading", orjson.dumps({"load": 1.0}), qos=1)
+            await asyncio.wait_for(anext(answers), 10)
+
+    asyncio.run(main())
+    with server.client() as client:
+        shown = client.get("/models/mqtt").json()
+        assert (shown["steps"], shown["waiting"], shown["seq"]) == (31, 12, 34)
+    assert "no instance with the id '6' waits" in server.log().replace("id 6", "id '6'")
+
+
+@pytest.mark.mosquitto
 def test_what_came_while_the_server_was_away_is_learned(make_server: Callable[..., Server], broker: int) -> None:
     server = make_server(*options(broker)).start()
     server.wait_for_line("connected to the broker")
@@ -186,8 +213,9 @@ def test_topics() -> None:
     for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "predictions": "b/{key}"}):
         with pytest.raises(ParameterError):
             Topics("localhost:1883", **wrong)
-    with pytest.raises(ParameterError, match="HOST:PORT"):
-        Topics("localhost:x", "a")
+    for port in ("x", "", "\u00b2", "-1", "0", "65536", "1_883", "123456"):
+        with pytest.raises(ParameterError, match="HOST:PORT"):
+            Topics(f"localhost:{port}", "a")
 
 
 @pytest.mark.mosquitto

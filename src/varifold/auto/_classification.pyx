@@ -22,6 +22,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport NEW_LABEL, Model
+from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.hedge cimport FIXED as FIXED_RATE, Experts, experts_learn, experts_weights
@@ -116,7 +117,8 @@ cdef class ClassificationMixture(Model):
     cdef double guard_strength, guard_full
     cdef double threshold
     cdef double* class_weight          # [class]: weight learned
-    cdef RunningMean* recent_error     # of the predictions
+    cdef public Decision decision      # of the target, which chooses the label; None: the most probable one
+    cdef RunningMean* recent_error     # of the labels that are predicted
     cdef RunningMean* recent_loss      # their log loss
     cdef ErrorWatch watch
 
@@ -511,11 +513,21 @@ cdef class ClassificationMixture(Model):
         """Update the recent losses and the watch on errors; record the weights from time to time."""
         cdef bint wrong = argmax(self.classes, self.output) != y
         cdef double* row = self.experts.history.next_row(step)
-        running_learn(self.recent_error, wrong)
+        running_learn(self.recent_error, self.decided() != y)
         running_learn(self.recent_loss, -log(self.output[y]))
         self.watch.learn(step, wrong)
         if row != NULL:
             self.current_weights(row)
+
+    cdef int decided(self) noexcept nogil:
+        """Return the label that is predicted from the output: by costs, by the threshold, or the most probable one."""
+        cdef int rarer
+        if self.decision is not None and self.decision.kind != MOST_PROBABLE:
+            return self.decision.choose(self.classes, self.output, self.class_weight)
+        if self.classes != 2 or self.threshold == 0.5:
+            return argmax(self.classes, self.output)
+        rarer = self.class_weight[1] <= self.class_weight[0]
+        return rarer if self.output[rarer] >= self.threshold else 1 - rarer
 
     cdef void current_weights(self, double* out) noexcept nogil:
         """Write the weights of experts and stack; experts that are not used have none."""

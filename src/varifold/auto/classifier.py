@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, cast
 
+from varifold._engine.engine import Engine
 from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.auto.learner import MixtureLearner
@@ -141,6 +142,11 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
         guard = {"guard": 0.0} if self.objective == "log_loss" else {}
         unlabelled = self.unlabelled == "learn"
         return ClassificationMixture(self._experts(), threshold=self.threshold, learn_unlabelled=unlabelled, **guard)
+
+    def _make_engine(self) -> Engine:
+        model, target = self._model(), self._target()
+        model.decision = target.decision
+        return Engine(model, target, **self._intake())
 
     @undisturbed
     def report(self, most: int = 8, predicted: Any = None) -> AutoReport:

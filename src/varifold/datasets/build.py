@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def from_table(entry: Entry, table: TextColumns) -> Block:
 
 
 def _natural(level: str) -> tuple[float, str]:
-    return (float(level), "") if level.lstrip("-").isdigit() else (0.0, level)
+    return (float(level), "") if re.fullmatch("-?[0-9]+", level) else (0.0, level)
 
 
 def _numeric(cells: list[str]) -> bool:

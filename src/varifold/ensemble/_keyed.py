@@ -153,6 +153,10 @@ class KeyedLearner(Saved):
             released += held if self._move_to_disk(key) else 0
         return released
 
+    def disk_bytes(self, key: Key) -> int:
+        """Return the size of a key's learner on disk, which is loaded for its next instance; 0 if it is not there."""
+        return 0 if key in self._here else self._spill.size_of(key)
+
     def in_memory(self) -> list[VaryingLearner]:
         """Return the learners that are in memory, the least recently used first."""
         return list(self._here.values())

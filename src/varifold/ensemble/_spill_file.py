@@ -67,6 +67,10 @@ class SpillFile:
         start, size = self._where[key]
         return os.pread(self._fd, size, start)
 
+    def size_of(self, key: Key) -> int:
+        """Return the length of what is stored under a key; 0 for nothing."""
+        return self._where.get(key, (0, 0))[1]
+
     def forget(self, key: Key) -> None:
         """Drop a key and its bytes."""
         self._live -= self._where.pop(key)[1]

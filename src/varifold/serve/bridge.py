@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from varifold.errors import VarifoldError
-from varifold.serve.core import bodies
+from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import BusyError, RejectedError
 from varifold.serve.core.log import failure, log
 from varifold.serve.core.models import Model, Models
@@ -24,7 +24,8 @@ _REPORTED, _SECONDS = 20, 10.0
 def reading(model: Model, payload: bytes, key: str | None, parts: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the change of a reading, read by the model's input rules; `parts` are further features.
 
-    A reading with the target is predicted and learned, one without it waits for its label.
+    A reading with the target is predicted and learned, one without it waits for its label. A detector scores and learns
+    it; it waits for a label only under an id.
     """
     rules = model.state.rules
     body: dict[str, Any] = {"x": {**bodies.parse(payload), **(parts or {})}}
@@ -33,7 +34,10 @@ def reading(model: Model, payload: bytes, key: str | None, parts: Mapping[str, s
     if key is not None:
         body["key"] = key
     rules.apply(body)
-    body["predict" if "y" in body else "keep"] = True
+    if not model.state.detects:
+        body["predict" if "y" in body else "keep"] = True
+    elif "y" not in body and "id" in body and learners.learns_labels(model.state.learner):
+        body["keep"] = True
     bodies.check_row(body)
     return body
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from urllib.parse import quote
 
 from river import base as river_base
 
@@ -53,8 +54,9 @@ def _kept(prediction: Mapping[str, Any]) -> Kept:
     return Kept(prediction["id"], prediction["label"], prediction.get("ask", False))
 
 
-def _asked(model: str, most: int) -> str:
-    return f"/models/{model}/ask?most={most}"
+def _path(model: str) -> str:
+    """Return the path of a model; one that no model can have as its name is not mistaken for another path."""
+    return f"/models/{quote(model, safe='')}"
 
 
 class _RemoteModel:
@@ -77,6 +79,7 @@ class _RemoteModel:
     ) -> None:
         self.url = url
         self.model = model
+        self._path = _path(model)
         self.method = method
         self.params = params
         self.key = key
@@ -91,7 +94,7 @@ class _RemoteModel:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
                 body = _description(_of_task(method, self._task), params, key, input, ask)
-                self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
+                self._request("PUT", self._path, body, accepted=(409,))
                 _check_same(self.model, self.info(), body, self._task)
                 unless_made.pop_all()
 
@@ -104,18 +107,24 @@ class _RemoteModel:
         results: list[dict[str, Any]] = []
         for at in range(0, len(rows), _ROWS):
             content = b"\n".join(_json(row) for row in rows[at : at + _ROWS])
-            text = self._request("POST", f"/models/{self.model}/batch", content).text
+            text = self._request("POST", f"{self._path}/batch", content).text
             results.extend(_parsed(line) for line in text.splitlines())
         for i, result in enumerate(results):
             if "error" in result:
                 raise DataError(f"instance {i}: {result['error']}")
         return results
 
+    def _send_label(self, id: str, y: Any) -> None:
+        body = {"id": id, "y": y}
+        response = self._request("POST", f"{self._path}/labels", body, accepted=(409,), again=(409,))
+        if response.status_code == 409:
+            raise DataError(_reason(response))
+
     # ------------------------------------------------------------------ inspection
 
     def info(self) -> dict[str, Any]:
         """Return method, parameters, steps, labels and memory."""
-        info: dict[str, Any] = self._request("GET", f"/models/{self.model}").json()
+        info: dict[str, Any] = self._request("GET", self._path).json()
         return info
 
     @property
@@ -138,7 +147,7 @@ class _RemoteModel:
         self.close()
 
     def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        response: dict[str, Any] = self._request("POST", f"/models/{self.model}/{what}", body).json()
+        response: dict[str, Any] = self._request("POST", f"{self._path}/{what}", body).json()
         return response
 
     def _request(
@@ -194,11 +203,7 @@ class _RemoteLearner(_RemoteModel):
 
     def label(self, id: str, y: Any) -> None:
         """Send the label or target of an instance that was kept."""
-        response = self._request(
-            "POST", f"/models/{self.model}/labels", {"id": id, "y": _finite(y)}, accepted=(409,), again=(409,)
-        )
-        if response.status_code == 409:
-            raise DataError(_reason(response))
+        self._send_label(id, _finite(y))
 
     # ------------------------------------------------------------------ many instances
 
@@ -263,6 +268,7 @@ class AsyncRemoteModel:
     ) -> None:
         self.url = url
         self.model = model
+        self._path = _path(model)
         self._httpx = _httpx()
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         limits = self._httpx.Limits(max_connections=connections)
@@ -280,7 +286,7 @@ class AsyncRemoteModel:
     ) -> None:
         """Make the model; raise an error if there is one of another method or key."""
         body = _description(method, params, key, input, ask)
-        await self._request("PUT", f"/models/{self.model}", body, accepted=(409,))
+        await self._request("PUT", self._path, body, accepted=(409,))
         _check_same(self.model, await self.info(), body, None)
 
     async def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -297,17 +303,17 @@ class AsyncRemoteModel:
 
     async def requested(self, most: int = 20) -> list[dict[str, Any]]:
         """Return the waiting instances whose labels were requested, those worth most first."""
-        listed: list[dict[str, Any]] = (await self._request("GET", _asked(self.model, most))).json()["instances"]
+        listed: list[dict[str, Any]] = (await self._request("GET", f"{self._path}/ask?most={most}")).json()["instances"]
         return listed
 
     async def label(self, id: str, y: Any) -> None:
         """Send the label or target of an instance that was kept."""
         body = {"id": id, "y": _finite(y)}
-        await self._request("POST", f"/models/{self.model}/labels", body, again=(409,))
+        await self._request("POST", f"{self._path}/labels", body, again=(409,))
 
     async def info(self) -> dict[str, Any]:
         """Return method, parameters, steps and labels."""
-        info: dict[str, Any] = (await self._request("GET", f"/models/{self.model}")).json()
+        info: dict[str, Any] = (await self._request("GET", self._path)).json()
         return info
 
     async def close(self) -> None:
@@ -323,7 +329,7 @@ class AsyncRemoteModel:
         await self.close()
 
     async def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        response: dict[str, Any] = (await self._request("POST", f"/models/{self.model}/{what}", body)).json()
+        response: dict[str, Any] = (await self._request("POST", f"{self._path}/{what}", body)).json()
         return response
 
     async def _request(
@@ -386,7 +392,7 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
 
     def requested(self, most: int = 20) -> list[dict[str, Any]]:
         """Return the waiting instances whose labels were requested, those worth most first: id, x, label and more."""
-        listed: list[dict[str, Any]] = self._request("GET", _asked(self.model, most)).json()["instances"]
+        listed: list[dict[str, Any]] = self._request("GET", f"{self._path}/ask?most={most}").json()["instances"]
         return listed
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
@@ -474,6 +480,14 @@ class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
     def detect_one(self, x: Mapping[Any, Any]) -> dict[str, Any]:
         """Score an instance, then learn it; return score, p_value, anomaly and, of an anomaly, because."""
         return self._post("learn", {"x": _features(x), "id": uuid.uuid4().hex})
+
+    def keep_one(self, x: Mapping[Any, Any]) -> dict[str, Any]:
+        """Score and learn an instance whose label arrives later; what `detect_one` returns has its id."""
+        return self._post("learn", {"x": _features(x), "keep": True, "id": uuid.uuid4().hex})
+
+    def label(self, id: str, anomaly: bool) -> None:
+        """Send whether an instance that was kept is an anomaly: see `AutoDetector.label_one`."""
+        self._send_label(id, bool(anomaly))
 
     def detect_many(self, X: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
         """Score and learn instances in order, many per request; return what `detect_one` returns for each."""

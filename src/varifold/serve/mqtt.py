@@ -69,8 +69,8 @@ class Topics:
         host, colon, port = self.broker.rpartition(":")
         if not colon:
             return self.broker, 8883 if self.tls else 1883
-        if not port.isdigit():
-            raise ParameterError(f"--mqtt {self.broker} is not HOST:PORT")
+        if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 1 << 16:
+            raise ParameterError(f"--mqtt {self.broker} is not HOST:PORT, with a port from 1 to 65535")
         return host, int(port)
 
     @property

@@ -37,7 +37,7 @@ cdef class ClassTarget(Target):
 
     cdef readonly list labels
     cdef dict index                      # label -> class
-    cdef Decision decision               # how the prediction follows from the probabilities
+    cdef readonly Decision decision      # how the prediction follows from the probabilities
     cdef Py_ssize_t capacity             # labels there is memory for
     cdef double* counts                  # [class] weight learned
     # the instance at hand

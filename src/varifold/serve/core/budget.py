@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from varifold._numeric.memory import allow, was_denied
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.ensemble.vote import Vote
+from varifold.ensemble.vote_detector import VoteDetector
 from varifold.errors import VarifoldError
 from varifold.serve.core.errors import BudgetError
 
@@ -119,19 +120,28 @@ class ModelBudget:
         the learner is measured.
         """
         size += _NAME * len(x)
-        if self._fits(learner, x, truth, size):
-            return
-        if self._measure_again(learner) and self._fits(learner, x, truth, size):
+        if not self._fits(learner.learn_one, (x, *truth), size):
+            self._make_space(learner, learner.learn_one, (x, *truth), size)
+
+    def load(self, learner: KeyedLearner, key: Any) -> None:
+        """Load the learner of a key within the budget if it is on disk."""
+        stored = learner.disk_bytes(key)
+        if stored and not self._fits(learner.learner, (key,), stored + _LEARNER):
+            self._make_space(learner, learner.learner, (key,), stored + _LEARNER)
+
+    def _make_space(self, learner: Any, function: Callable[..., Any], arguments: tuple[Any, ...], size: int) -> None:
+        """Call a function that did not fit into the budget, after others made space for it."""
+        if self._measure_again(learner) and self._fits(function, arguments, size):
             return
         for part in _PARTS:  # a learner that is loaded from disk needs several times its size
             if not self._spill(learner, self.server.most_per_model // part):
                 break
-            if self._fits(learner, x, truth, size):
+            if self._fits(function, arguments, size):
                 return
         raise self._error()
 
-    def _fits(self, learner: Any, x: Any, truth: tuple[Any, ...], size: int) -> bool:
-        """Learn an instance; return False, and learn nothing, if it needs more memory than is left."""
+    def _fits(self, function: Callable[..., Any], arguments: tuple[Any, ...], size: int) -> bool:
+        """Call a function of the learner; return False, with nothing changed, if it needs more memory than is left."""
         server = self.server
         left = min(server.most_per_model - self.used, server.most - server.used)
         if left < 0:
@@ -140,7 +150,7 @@ class ModelBudget:
             return False
         allow(left)
         try:
-            learner.learn_one(x, *truth)
+            function(*arguments)
             return True
         except MemoryError:
             size = 0
@@ -187,7 +197,7 @@ def learner_bytes(learner: Any) -> int:
     """Return the bytes of a learner's state in memory, with its names."""
     if isinstance(learner, KeyedLearner):
         return sum(map(learner_bytes, learner.in_memory()))
-    if isinstance(learner, Vote):
+    if isinstance(learner, Vote | VoteDetector):
         return sum(map(learner_bytes, learner.learners))
     arrays: int = sum(learner.state_bytes().values())
     return _LEARNER + arrays + sum(sys.getsizeof(name) for name in learner._engine.space.dump()[0])

@@ -16,6 +16,8 @@ from varifold.base.learner import is_detector
 from varifold.base.nearest import nearest
 from varifold.base.registry import detectors, models
 from varifold.ensemble import per_key
+from varifold.ensemble.vote_detector import METHOD as VOTE_DETECTOR
+from varifold.ensemble.vote_detector import VoteDetector
 from varifold.errors import ModelFileError
 from varifold.serve.core.errors import RejectedError
 
@@ -23,6 +25,7 @@ __all__ = [
     "Instance",
     "digest",
     "from_bytes",
+    "learns_labels",
     "loss",
     "make",
     "predict",
@@ -41,9 +44,11 @@ Instance = Mapping[str, Any]
 
 def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
     """Make a learner of a registered method; a name chosen by a client never causes an import."""
+    if method == VOTE_DETECTOR:
+        return _make_vote(params, key)
     registry: Mapping[str, type[Any]] = detectors if method in detectors else models
     if method not in registry:
-        raise RejectedError(f"there is no method {method!r}{nearest(method, [*models, *detectors])}")
+        raise RejectedError(f"there is no method {method!r}{nearest(method, [*models, *detectors, VOTE_DETECTOR])}")
     accepted = inspect.signature(registry[method]).parameters
     for name in params:
         if name not in accepted:
@@ -54,6 +59,32 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
     keyed = per_key.by_key(learner, key)
     keyed.most = _MOST_IN_MEMORY
     return keyed
+
+
+def _make_vote(params: Mapping[str, Any], key: str | None) -> Any:
+    """Make a vote of detectors, each given by its method, or by an object with its method and parameters."""
+    given = params.get("learners")
+    if not isinstance(given, list) or not given or set(params) - {"learners", "rate"}:
+        raise RejectedError(
+            f'the params of a {VOTE_DETECTOR} are {{"learners": ["copuladetector", ...], "rate": 0.01}}; a learner is '
+            'a method, or {"method": ..., "params": {...}}'
+        )
+    if key is not None:
+        raise RejectedError(f"a {VOTE_DETECTOR} has no learners by key; make a model of one detector with key")
+    made = []
+    for one in given:
+        spec = {"method": one} if isinstance(one, str) else one
+        if not isinstance(spec, dict) or set(spec) - {"method", "params"} or spec.get("method") not in detectors:
+            raise RejectedError(f"learners of a {VOTE_DETECTOR} holds {str(one)[:60]!r}, which is no detector")
+        if not isinstance(spec.get("params", {}), dict):
+            raise RejectedError(f"the params of {spec['method']} are not an object")
+        made.append(make(spec["method"], spec.get("params", {})))
+    return VoteDetector(made, **{name: value for name, value in params.items() if name == "rate"})
+
+
+def learns_labels(learner: Any) -> bool:
+    """Return whether a detector learns from labels."""
+    return hasattr(learner.model if isinstance(learner, per_key.KeyedLearner) else learner, "label_one")
 
 
 def from_bytes(data: bytes) -> Any:

@@ -223,10 +223,10 @@ class ModelState:
 
         `text` is the row as JSON, which recovery replays. A detector scores the row, then learns it.
         """
-        if self.detects:
-            return self._detect(body, text)
         if "x" not in body:
             return self._label(body)
+        if self.detects:
+            return self._detect(body, text)
         if body.get("keep") and body.get("y") is None:
             return self._keep(body, text)
         return self._learn(body, text) if "y" in body else self.predict(body)
@@ -285,10 +285,11 @@ class ModelState:
         result: dict[str, Any] = {}
         scored = unpack_label(body["predicted"]) if late else None
         if body.get("predict"):
-            result = learners.predict(self._learner, x)
+            result = self.predicted(x)
             scored = scored if late else result["label"]
             self.last = x
         elif not late and seq % SCORE_EVERY == 0:
+            self._load(x)
             scored = self._learner.predict_one(x)
         self.budget.learn(self._learner, x, y, body.get("w", 1.0), size=size)
         self.seq = result["seq"] = seq
@@ -314,34 +315,63 @@ class ModelState:
         return result
 
     def _detect(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
-        """Score an instance, then learn it; one whose id is known is not learned again."""
-        if "x" not in body or "y" in body or body.get("w", 1.0) != 1.0:
-            raise RejectedError(
-                f"the model {self.name!r} is a detector, which learns without labels and weights: send x alone"
-            )
-        given = body.get("id")
-        if given is None:
-            result = self._score_and_learn(body, len(text))
-        else:
-            key, name = self._key_of(body), str(given)
-            known = self.ids.get(key, name)
-            if known is not None:
-                return {
-                    **learners.predict(self._learner, self.features_of(body)),
-                    "seq": known[0],
-                    "id": given,
-                    "duplicate": True,
-                }
-            self._check_held(0)
-            result = {**self._score_and_learn(body, len(text)), "id": given}
-            self._remember(key, name, 0)
+        """Score an instance, learn it, then its label if it has one; one whose id is known is not learned again.
+
+        One that is kept waits for its label.
+        """
+        self._check_detected(body)
+        given, waits = body.get("id"), bool(body.get("keep")) and body.get("y") is None
+        key, name = ("", "") if given is None else (self._key_of(body), str(given))
+        if given is not None and (known := self.ids.get(key, name)) is not None:
+            return self._detect_again(known, body)
+        instance = self._stored_instance(body) if waits else b""
+        if waits or given is not None:
+            self._check_held(len(instance))
+        result = self._score_and_learn(body, len(text))
+        number = 0
+        if waits:
+            number = self._wait(Waiting(self.time, instance, result["anomaly"]))
+            result["id"] = self._public(number)
+        if given is not None:
+            result["id"] = given
+            self._remember(key, name, number)
         self._unwritten.add(self.seq, text)
         return result
 
-    def _score_and_learn(self, body: dict[str, Any], size: int) -> dict[str, Any]:
-        """Score and learn the instance of a body of `size` bytes and count it."""
+    def _check_detected(self, body: dict[str, Any]) -> None:
+        """Reject a weight, a label that is not true or false, and labels of a detector that does not learn them."""
+        if body.get("w", 1.0) != 1.0:
+            raise RejectedError(f"the model {self.name!r} is a detector, which has no weights: leave out w")
+        y = body.get("y")
+        if y is None and not body.get("keep"):
+            return
+        if not learners.learns_labels(self._learner):
+            raise RejectedError(
+                f"the model {self.name!r} is a detector that learns no labels: send x alone, or use an autodetector"
+            )
+        if y is not None and not (isinstance(y, int | float) and y in (0, 1)):
+            raise RejectedError(f"y is {str(y)[:60]!r}; the label of a detector is true for an anomaly, or else false")
+
+    def _detect_again(self, known: tuple[int, int], body: dict[str, Any]) -> dict[str, Any]:
+        """Handle an instance whose id is known: the label of one that waits, or a duplicate."""
+        self.waiting.expire(self.time)
+        if body.get("y") is not None and self.waiting.status(known[1]) == "waiting":
+            return self._learn_kept(known[1], body)
+        return {**self.predicted(self.features_of(body)), "seq": known[0], "id": body["id"], "duplicate": True}
+
+    def _label_detected(self, body: dict[str, Any], delay: int | None = None) -> None:
+        """Learn whether the instance of a body, which the detector has learned, is an anomaly."""
         x = self.features_of(body)
-        result = learners.predict(self._learner, x)
+        self._load(x)
+        self._learner.label_one(x, bool(body["y"]))
+        self.monitor.labelled()
+        if self._field is not None:
+            self.devices.labelled(x[self._field], delay, None)
+
+    def _score_and_learn(self, body: dict[str, Any], size: int) -> dict[str, Any]:
+        """Score and learn the instance of a body of `size` bytes and count it; learn its label if it has one."""
+        x = self.features_of(body)
+        result = self.predicted(x)
         self.budget.learn(self._learner, x, size=size)
         self.seq = result["seq"] = self.seq + 1
         self.learned += 1
@@ -355,6 +385,8 @@ class ModelState:
             self.devices.scored(key, float(result["anomaly"]))
         if result["anomaly"] and not self._recovering:
             self.alarms.append({**result, **more})
+        if body.get("y") is not None:
+            self._label_detected(body)
         return result
 
     def _check_label(self, y: Any) -> None:
@@ -388,8 +420,7 @@ class ModelState:
         result = self.predict(body)
         if given is not None and self.ids.get(key, name) is not None:
             return {**result, "id": given, "duplicate": True}
-        instance = {"x": body["x"]} if body.get("key") is None else {"x": body["x"], "key": body["key"]}
-        x = write_json(instance)
+        x = self._stored_instance(body)
         self._check_held(len(x))
         if "y" in body:
             self.budget.learn(self._learner, self.features_of(body), None, body.get("w", 1.0), size=len(text))
@@ -400,18 +431,28 @@ class ModelState:
             asked = [*decision, self.asking.confidence, given]
             text = write_json({**body, "asked": list(decision)})
         self.seq += 1
-        kept = Waiting(self.time, x, result["label"], asked=asked)
-        number = self.waiting.add(kept)
-        self._unwritten.kept[number] = kept
+        number = self._wait(Waiting(self.time, x, result["label"], asked=asked))
         if result.get("ask"):
             self._requested[number] = None
         if given is not None:
             self._remember(key, name, number)
-        self._count_held()
         self._unwritten.add(self.seq, text)
         return {**result, "seq": self.seq, "id": self._public(number) if given is None else given}
 
+    def _stored_instance(self, body: dict[str, Any]) -> bytes:
+        """Return the instance of a body, and its key if it has one, as it waits for its label."""
+        return write_json({name: body[name] for name in ("x", "key") if body.get(name) is not None})
+
+    def _wait(self, kept: Waiting) -> int:
+        """Let an instance wait for its label; return its number."""
+        number = self.waiting.add(kept)
+        self._unwritten.kept[number] = kept
+        self._count_held()
+        return number
+
     def _label(self, body: dict[str, Any]) -> dict[str, Any]:
+        if self.detects:
+            self._check_detected(body)
         self.waiting.expire(self.time)
         number = self.number_of(str(body["id"]), body.get("key"))
         if self.waiting.get(number) is None:
@@ -425,7 +466,12 @@ class ModelState:
         row = {**read_json(kept.x), "y": body["y"], "w": body.get("w", 1.0), "predicted": predicted}
         if kept.asked is not None and (asked := Asked.of(kept.asked)).decision.drawn > 0.0:
             row["drawn"] = [asked.decision.drawn, asked.confidence]
-        result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
+        if self.detects:
+            self._label_detected(row, self.time - kept.time)
+            self.seq += 1
+            result = {"seq": self.seq}
+        else:
+            result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
         self.waiting.remove(number)
         self._count_held()
         self._unwritten.take_label(number)
@@ -451,12 +497,22 @@ class ModelState:
     def predict(self, body: dict[str, Any]) -> dict[str, Any]:
         """Predict an instance; only the monitor's counts change."""
         x = self.features_of(body)
-        result = {**learners.predict(self.learner, x), "seq": self.seq}
+        result = {**self.predicted(x), "seq": self.seq}
         self.last = x
         self._observe(x)
         if self._field is not None:
             self.devices.predicted(x[self._field], _shown(result))
         return result
+
+    def predicted(self, x: learners.Instance) -> dict[str, Any]:
+        """Return the prediction of an instance, which changes nothing."""
+        self._load(x)
+        return learners.predict(self._learner, x)
+
+    def _load(self, x: learners.Instance) -> None:
+        """Load the learner of an instance's key within the budget if it is on disk."""
+        if self._field is not None:
+            self.budget.load(self._learner, x[self._field])
 
     def features_of(self, body: dict[str, Any]) -> learners.Instance:
         """Return the instance of a body; a key is put into the field that a learner by key reads."""
@@ -522,7 +578,7 @@ class ModelState:
         """Describe a waiting instance, as it is predicted now."""
         assert self.asking is not None
         body = read_json(kept.x)
-        result = learners.predict(self.learner, self.features_of(body))
+        result = self.predicted(self.features_of(body))
         worth = self.asking.worth(body["x"], dict(result["probabilities"]))
         return {
             "id": self._public(number),
@@ -683,7 +739,9 @@ class ModelState:
             self.learner = self.budget.server.make(learners.from_bytes, data)
             return
         body = parse(data)
-        if self.detects:
+        if self.detects and "predicted" in body:
+            self._label_detected(body)
+        elif self.detects:
             self._score_and_learn(body, len(data))
         elif "y" in body:
             self._train(body, len(data))

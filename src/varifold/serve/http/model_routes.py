@@ -9,7 +9,7 @@ from varifold.base.learner import is_regressor
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve import reports
-from varifold.serve.core import bodies, learners
+from varifold.serve.core import bodies
 from varifold.serve.core.devices import Device, Key
 from varifold.serve.core.errors import (
     ConflictError,
@@ -51,7 +51,7 @@ def start_predict(model: Model, data: bytes, grant: Grant, done: Acknowledgement
     if grant.scope < WRITE:
         raise ForbiddenError("this token may read, not write: keep changes the state")
     if model.state.detects:
-        raise RejectedError(f"the model {model.name!r} is a detector: an instance cannot wait for a label")
+        raise RejectedError(f"the model {model.name!r} is a detector, which learns what it keeps: send it to learn")
     if body.get("y") is not None:
         raise RejectedError("an instance that is kept has no label yet: leave out y, or send it to learn")
     return model.submit(body, data, done=done)
@@ -223,11 +223,12 @@ async def explain(app: App, request: Request) -> Response:
     if wanted is not None and (state.detects or is_regressor(state.learner)):
         kind = "detector" if state.detects else "regressor"
         raise RejectedError(f"the model is a {kind}, which has no labels: leave label out")
+    result = state.predicted(x)
     try:
         parts = state.learner.explain_one(x, *([] if wanted is None else [wanted]))
     except VarifoldError as error:
         raise RejectedError(str(error)) from error
-    return json_response({**learners.predict(state.learner, x), "x": x, "contributions": parts, "seq": state.seq})
+    return json_response({**result, "x": x, "contributions": parts, "seq": state.seq})
 
 
 async def features(app: App, request: Request) -> Response:
@@ -236,6 +237,8 @@ async def features(app: App, request: Request) -> Response:
     learner: Any = state.learner
     if isinstance(learner, KeyedLearner):
         given = request.query("key")
+        if given is not None:
+            state.budget.load(learner, given)
         learner = None if given is None else learner.learner(given)
         if given is not None and learner is None:
             raise NotFoundError(f"the key {given[:80]!r} has not been learned")

@@ -37,11 +37,12 @@ _LABELLED = _object(
     x=_X,
     y={
         "type": ["string", "number", "boolean", "null"],
-        "description": "Label; null if it is not known. A detector learns without one, every other model needs it.",
+        "description": "Label; null if it is not known. A detector needs none; its label is true for an anomaly.",
     },
     w=_W,
     id=_ID | {"description": "An id seen before is acknowledged, not learned twice."},
     key=_KEY,
+    keep={"type": "boolean", "default": False, "description": "Of a detector: the label of the instance comes later."},
     predict={"type": "boolean", "default": False, "description": "Predict the instance before it is learned."},
 )
 _SCORES = {
