@@ -115,6 +115,7 @@ def test_gaps_say_why():
     assert filled.gaps() == {"not run yet": 54, "nosuchmodel is not registered": 27}
     text = markdown([filled])
     assert "- 27 numbers: nosuchmodel is not registered" in text
+    assert set(fill(find_table("asking"), {}).gaps()) == {"not run yet"}, "its learners are imported by module:Class"
     failing = next(c for s in table.slots() for cells in s.cells.values() for c in cells)
     filled = fill(table, {}, {failing: "DataError: no such file"})
     assert filled.gaps()["DataError: no such file"] == 1

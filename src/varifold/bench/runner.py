@@ -47,13 +47,10 @@ class RunSummary:
     seconds: float = 0.0
 
 
-def missing_model(text: str, *, imports: bool = False) -> str:
-    """Return why a model cannot be made; empty if it can.
-
-    `imports` is that of `parse_model`; peers are imported.
-    """
+def missing_model(text: str, *, imports: bool) -> str:
+    """Return why a model cannot be made; empty if it can. `imports` is that of `parse_model`."""
     try:
-        parse_model(text, imports=imports or text.startswith("varifold.bench.peers."), detectors=True)
+        parse_model(text, imports=imports, detectors=True)
     except UnknownNameError:
         return f"{text.partition(':')[0]} is not registered"
     except ParameterError as error:
@@ -100,9 +97,7 @@ def run(
     """
     facts = environment()
     wanted = plan(tables, repeats)
-    unknown = {
-        text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text, imports=True))
-    }
+    unknown = {text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text))}
     wanted = [cell for cell in wanted if cell.model not in unknown]
     stored = store.outcomes(None if older else current_for({cell.model for cell in wanted}))
     todo = [cell for cell in wanted if cell not in stored]

@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -259,6 +260,7 @@ def _read_files(context: Context, paths: Sequence[Any], format: str | None, enco
         context.encodings = [encoding] * len(paths)
     elif not context.encodings:
         context.encodings = detect_encodings(paths, format, context.names_only)
+    _check_headers(context, paths, format)
     for number, path in enumerate(paths, 1):
         context.more_files = number < len(paths)
         source = open_source(path, format=format, encoding=context.encodings[number - 1])
@@ -266,3 +268,15 @@ def _read_files(context: Context, paths: Sequence[Any], format: str | None, enco
             yield from _READERS[source.format](context, source)
         finally:
             source.close()
+
+
+def _check_headers(context: Context, paths: Sequence[Any], format: str | None) -> None:
+    """Check, before any row is read, that each file after the first has the columns that options require."""
+    check = replace(context, columns={}, problems=[], names_seen=set(), names_only=True, more_files=True)
+    for path, encoding in zip(paths[1:], context.encodings[1:], strict=True):
+        if os.path.isfile(path):  # a pipe can be read only once
+            source = open_source(path, format=format, encoding=encoding)
+            try:
+                _READERS[source.format](check, source)  # readers check the header when they are made
+            finally:
+                source.close()

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -264,6 +266,44 @@ def test_a_type_may_name_a_column_of_any_file():
     assert sum(map(len, stream.blocks())) == 400
     with pytest.raises(DataError, match=r"feb\.csv has no column 'knew'"):
         list(streams.read(paths, target="y", types={"knew": "numeric"}).blocks())
+
+
+def test_a_later_file_without_the_target_is_named_before_the_first_row(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    (tmp_path / "first.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "later.csv").write_text("x,z\n1,a\n")
+    (tmp_path / "later.csv.gz").write_bytes(gzip.compress(b"x;z\n1;a\n"))
+    (tmp_path / "later.arff").write_text("@relation r\n@attribute x real\n@attribute z {a,b}\n@data\n1,a\n")
+    parquet.write_table(arrow.table({"x": [1.0], "z": ["a"]}), tmp_path / "later.parquet")
+    feather.write_feather(arrow.table({"x": [1.0], "z": ["a"]}), tmp_path / "later.feather")
+    for later in sorted(tmp_path.glob("later.*")):
+        blocks = streams.read([tmp_path / "first.csv", later], target="y").blocks()
+        with pytest.raises(DataError, match=rf"{later.name} has no target column 'y'; its columns are: x, z"):
+            next(iter(blocks))
+        for role in ("id", "time", "weight", "key"):
+            with pytest.raises(DataError, match=rf"{later.name} has no {role} column 'w'"):
+                next(iter(streams.read([DATA / "jan.csv", later], target="x", **{role: "w"}).blocks()))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_headers_are_checked_without_a_trace(tmp_path: Path) -> None:
+    """A pipe is opened once, a warning is given once, and a file's declared types begin with its rows."""
+    (tmp_path / "first.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "twice.csv").write_text("x,x,y\n1,5,a\n")
+    os.mkfifo(tmp_path / "pipe.csv")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe.csv").write_text("x,y\n3,a\n"))
+    writer.start()
+    with pytest.warns(VarifoldWarning) as warned:
+        blocks = list(streams.read([tmp_path / f"{n}.csv" for n in ("first", "twice", "pipe")], target="y").blocks())
+    writer.join()
+    assert [str(w.message) for w in warned if "used twice" in str(w.message)] == [str(warned[0].message)]
+    assert [row for block in blocks for row in block.rows()] == [{"x": 1.0}, {"x": 2.0}, {"x": 1.0, "x#2": 5.0}, {"x": 3.0}]
+    (tmp_path / "later.arff").write_text("@relation r\n@attribute x {a,b}\n@attribute y {a,b}\n@data\na,a\n")
+    stream = streams.read([tmp_path / "first.csv", tmp_path / "later.arff"], target="y")
+    next(iter(stream.blocks()))
+    assert stream.columns["x"].type == "numeric"
 
 
 def test_rows_without_a_header_tell_at_the_end_what_never_came():

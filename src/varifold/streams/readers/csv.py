@@ -49,7 +49,7 @@ class _Reader:
         head = self.parser.records(self.buffer, SAMPLE + 1, self.final)
         if not head:
             raise DataError(f"{source.name}, line 1: the header does not end; is a quote left open?")
-        self._start([cells for _, cells, _ in head], head)
+        self.sample = self._start([cells for _, cells, _ in head], head)
 
     def _fill_sample(self) -> None:
         """Read enough bytes for the header and a first sample of rows."""
@@ -78,21 +78,28 @@ class _Reader:
             unlabelled=context.unlabelled == "keep",
         )
 
-    def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> None:
-        """Set the names and roles of the columns and move to the first record."""
+    def _start(self, rows: list[list[str]], head: list[tuple[int, list[str], int]]) -> list[list[str]]:
+        """Set and check the names of the columns and move to the first record; return the sample of records."""
         context, name = self.context, self.source.name
+        self.unnamed = False
         if context.header:
             header = _with_row_names(rows[0], rows[1:])
-            self.names = _header(header, name, head[0][0])
+            self.unnamed = header[0].strip() in _NO_NAME
+            self.names = _header(header, name, head[0][0], not context.names_only)
             self.parser.line = head[0][0] + 1 + sum(cell.count("\n") for cell in rows[0])
             self.buffer = self.buffer[head[0][2] :]
             rows = rows[1:]
         else:
             self.names = [f"c{j + 1}" for j in range(len(rows[0]))]
         context.require(self.names, name)
-        cells = self._cells(rows)
-        if context.header and header[0].strip() in _NO_NAME:
-            context.leave_out_index(self.names[0], cells[self.names[0]], name)
+        return rows
+
+    def _set_columns(self) -> None:
+        """Set the roles of the columns and their notations of numbers, detected in the sample."""
+        context = self.context
+        cells = self._cells(self.sample)
+        if self.unnamed:
+            context.leave_out_index(self.names[0], cells[self.names[0]], self.source.name)
         notations = self._notations(cells)
         self.parser.set_columns(
             self.names,
@@ -143,6 +150,7 @@ class _Reader:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches; from the second on a thread reads them ahead, where that can be stopped."""
+        self._set_columns()
         batches = self._batches()
         first = next(batches, None)
         if first is None:
@@ -248,8 +256,8 @@ def _with_row_names(header: list[str], rows: list[list[str]]) -> list[str]:
     return ["", *header] if longer and any(row[-1] for row in rows) else header
 
 
-def _header(cells: list[str], file: str, line: int) -> list[str]:
-    """Return the names of the columns; they must be UTF-8, unique and not all numbers."""
+def _header(cells: list[str], file: str, line: int, warn: bool) -> list[str]:
+    """Return the names of the columns; they must be UTF-8 and not all numbers. One used twice is changed."""
     if cells and all(parse_number(cell) is not None for cell in cells):
         raise DataError(f"{file}, line {line}: the header holds numbers only; pass header=False if there is none")
     names: dict[str, None] = {}
@@ -260,8 +268,9 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
         name = cell or f"column{j + 1}"
         if name in names:
             unused = next(f"{name}#{k}" for k in range(2, len(cells) + 2) if f"{name}#{k}" not in taken)
-            warnings.warn(f"{file}: the name {name!r} is used twice; column {j + 1} is called {unused!r} here",
-                          VarifoldWarning, stacklevel=2)  # fmt: skip
+            if warn:
+                warnings.warn(f"{file}: the name {name!r} is used twice; column {j + 1} is called {unused!r} here",
+                              VarifoldWarning, stacklevel=2)  # fmt: skip
             taken.add(unused)
             name = unused
         names[name] = None

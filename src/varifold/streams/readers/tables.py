@@ -37,6 +37,16 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
         raise DataError(f"{source.name}: {source.format} is read from a file, not from a pipe")
     source.close()
     try:
+        context.require(_stored_names(source), source.name)
+    except (arrow.ArrowException, OSError) as error:
+        raise _unreadable(source, error) from error
+    return _stored_batches(context, source)
+
+
+def _stored_batches(context: Context, source: Source) -> Iterator[Batch]:
+    import pyarrow as arrow
+
+    try:
         batches = _parquet(context, source) if source.format == "parquet" else _ipc(source)
         start = 0
         for batch in batches:
@@ -44,7 +54,21 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
                 yield from _frame_batches(context, source.name, part, start)
                 start += part.num_rows
     except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{source.name} cannot be read as {source.format}: {error}") from error
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Source, error: Exception) -> DataError:
+    return DataError(f"{source.name} cannot be read as {source.format}: {error}")
+
+
+def _stored_names(source: Source) -> list[str]:
+    """Return the names of the columns, without reading rows."""
+    from pyarrow import memory_map, parquet
+
+    if source.format == "parquet":
+        return list(parquet.read_schema(source.path).names)
+    with memory_map(str(source.path)) as data:
+        return list(_opened(data).schema.names)
 
 
 def _parquet(context: Context, source: Source) -> Iterator[Any]:
@@ -79,12 +103,21 @@ def _ipc(source: Source) -> Iterator[Any]:
     from pyarrow import ipc, memory_map
 
     with memory_map(str(source.path)) as data:
-        if data.read(6) == b"ARROW1":
-            file = ipc.open_file(data)
-            yield from (file.get_batch(i) for i in range(file.num_record_batches))
+        opened = _opened(data)
+        if isinstance(opened, ipc.RecordBatchFileReader):
+            yield from (opened.get_batch(i) for i in range(opened.num_record_batches))
         else:
-            data.seek(0)
-            yield from ipc.open_stream(data)
+            yield from opened
+
+
+def _opened(data: Any) -> Any:
+    """Open an Arrow IPC file, or a stream that was saved as a file."""
+    from pyarrow import ipc
+
+    if data.read(6) == b"ARROW1":
+        return ipc.open_file(data)
+    data.seek(0)
+    return ipc.open_stream(data)
 
 
 def read_frame(context: Context, frame: Any) -> Iterator[Batch]:
