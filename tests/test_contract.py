@@ -16,6 +16,7 @@ from river import naive_bayes
 
 import varifold
 from varifold import checks
+from varifold.base.learner import is_detector
 from varifold.errors import ParameterError
 
 
@@ -29,11 +30,23 @@ def forms() -> Iterator[Any]:
 @pytest.mark.parametrize("learner", list(forms()))
 def test_our_checks(learner: Any) -> None:
     for check in checks.yield_checks(learner):
+        if check.__name__ == "check_hash_seed":
+            continue  # of all learners at once, below: a process for each takes longer than most other checks
         try:
             check(learner)
         except Exception as error:
             error.add_note(f"in {check.__name__} of {learner!r}")
             raise
+
+
+def test_no_state_depends_on_the_hash_seed() -> None:
+    learners = {}
+    for form in forms():
+        learner = form.values[0]
+        assert "check_hash_seed" in [check.__name__ for check in checks.yield_checks(learner)]
+        learners[form.id] = checks.detection.Scoring(learner) if is_detector(learner) else learner
+    elsewhere = dict(zip(learners, checks.spaces.outcomes_elsewhere(list(learners.values())), strict=True))
+    assert [name for name, learner in learners.items() if checks.spaces.outcome(learner) != elsewhere[name]] == []
 
 
 class CreditCard:

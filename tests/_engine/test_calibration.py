@@ -12,8 +12,7 @@ from tests.oracles.harness import stream
 from varifold import AROW, FESL, AutoClassifier, GaussianNB
 
 
-@pytest.mark.parametrize("labels", [2, 3, 5])
-@pytest.mark.parametrize("name", ["arow", "gaussiannb", "olvf", "fae"])
+@pytest.mark.parametrize(("name", "labels"), [("arow", 2), ("arow", 5), ("gaussiannb", 3), ("olvf", 2), ("fae", 3)])
 def test_every_step_follows_the_oracle(name, labels):
     model, raw, plain = varifold.models[name](), varifold.models[name](calibrate=False), Calibration()
     used = 0

@@ -288,16 +288,17 @@ class Rounds(ThreadingBackend):
     supports_return_generator = False
 
 
-def test_any_registered_backend(tmp_path, capsys):
+def test_any_registered_backend(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("varifold.ensemble.workers._ROUND", 1)  # three rounds
     register_parallel_backend("rounds", Rounds)
-    common = ["--data", "synthetic", "--models", "arow", "--scenario", "vfs:0.5", "--repeats", "20"]
+    common = ["--data", "synthetic", "--models", "arow", "--scenario", "vfs:0.5", "--repeats", "5"]
     seen = []
     for backend in (["--jobs", "1"], ["--jobs", "2", "--backend", "rounds"], ["--jobs", "2", "--backend", "threading"]):
         path = tmp_path / f"{len(seen)}.sqlite"
         assert main(["bench", "run", *common, *backend, "--store", str(path)]) == 0
         with ResultStore(path) as store:
             seen.append({cell: outcome.cer for cell, outcome in store.outcomes(None).items()})
-    assert len(seen[0]) == 20
+    assert len(seen[0]) == 5
     assert seen[0] == seen[1] == seen[2]
     capsys.readouterr()
     assert main(["bench", "run", *common, "--backend", "rund", "--store", str(tmp_path / "n.sqlite")]) == 2

@@ -54,7 +54,7 @@ def test_there_are_eight_tasks_on_registered_streams_in_their_order():
 
 def test_every_learner_can_be_made_or_names_the_library_that_is_missing():
     for text in {cell.model for cell in natural_cells()}:
-        reason = missing_model(text)
+        reason = missing_model(text, imports=True)
         library = next((package for module, package in PEERS.items() if f".peers.{module}:" in text), None)
         if library is not None and find_spec(library) is None:
             assert f"needs {library}, which is not installed" in reason

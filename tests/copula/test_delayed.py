@@ -69,7 +69,7 @@ def test_em_ends_when_the_correlation_stays():
 def test_an_answer_sees_the_buffer_and_nothing_after_it():
     xs, ys = rows(40)
     changed = [*xs[:25], *({name: 100.0 + v for name, v in x.items()} for x in xs[25:])]
-    params = {"buffer": 6, "levels": 3}
+    params = {"buffer": 6, "levels": 3, "tolerance": 0.1}
     one = DelayedOVFM(**params).run_block(Block.from_dicts(xs, ys))[1]
     other = DelayedOVFM(**params).run_block(Block.from_dicts(changed, ys))[1]
     assert np.array_equal(one[:20], other[:20])
@@ -104,7 +104,7 @@ def test_it_learns_and_the_paths_agree():
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_a_copy_goes_on_to_the_bit(duplicate):
     xs, ys = rows(40, seed=5)
-    model = DelayedOVFM(buffer=6)
+    model = DelayedOVFM(buffer=6, tolerance=0.1)
     for x, y in zip(xs[:20], ys, strict=False):
         model.learn_one(x, y)
     other = duplicate(model)
@@ -199,7 +199,7 @@ def test_follows_the_lines_of_algorithm_1(labels):
     xs, ys = rows(50, seed=2)
     xs[0] = {f"f{j}": 0.5 * j for j in range(5)}
     ys = [y if labels == 2 or i % 3 else 2 for i, y in enumerate(ys)]
-    model, plain = DelayedOVFM(buffer=5, radius=0.8, keep=0.6), PlainDelayed(0.8, 0.6)
+    model, plain = DelayedOVFM(buffer=5, tolerance=0.1, radius=0.8, keep=0.6), PlainDelayed(0.8, 0.6)
     compared = 0
     for x, y in zip(xs, ys, strict=True):
         model._enter(model._numbers(x), y)

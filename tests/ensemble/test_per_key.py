@@ -162,7 +162,7 @@ def test_a_full_disk_loses_nothing(monkeypatch: pytest.MonkeyPatch, key: str, pw
         with pytest.raises(OSError, match=r"space|fit on the disk"):
             model.learn_one({"device": key, "f0": 1.0}, "never seen")
     assert model.to_bytes() == before
-    for x, y in [*stream()[100:], ({"device": key, "f0": 1.0}, "up")]:
+    for x, y in [*stream()[100:160], ({"device": key, "f0": 1.0}, "up")]:
         assert model.predict_proba_one(x) == twin.predict_proba_one(x)
         for one in (model, twin):
             one.learn_one(x, y)
@@ -211,13 +211,13 @@ def test_a_file_that_cannot_be_copied_stays(monkeypatch: pytest.MonkeyPatch) -> 
 def test_copies_go_their_own_ways(copied: Callable[[PerKey], PerKey]) -> None:
     first, twin = trained(most=1), trained(most=1_000)
     second, twin_of_second = copied(first), trained(most=1_000)
-    for x, y in stream()[100:]:
+    for x, y in stream()[100:180]:
         other = "down" if y == "up" else "up"
         for model, label in ((first, y), (twin, y), (second, other), (twin_of_second, other)):
             model.learn_one(x, label)
         assert first.predict_proba_one(x) == twin.predict_proba_one(x)
         assert second.predict_proba_one(x) == twin_of_second.predict_proba_one(x)
-    assert (first.steps, second.steps) == (400, 400)
+    assert (first.steps, second.steps) == (180, 180)
 
 
 def test_a_learner_of_no_registry_comes_back_from_disk() -> None:

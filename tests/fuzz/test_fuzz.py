@@ -1,4 +1,4 @@
-"""Hostile instances through every learner: 10^4 a learner with the other tests, 10^6 with `make fuzz`."""
+"""Hostile instances through every learner: 3,000 per learner with the other tests, 10^6 with `make fuzz`."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def test_olids_follows_its_equations() -> None:
     history: list[Any] = []
     form = {"C": 0.01, "theta": 8.0, "lam": 30.0, "B": 1.0}
     learner = OLIDS(**form)
-    follow(learner, OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history)), instances(140, 30))
-    assert len(learner.classes) == 140
+    follow(learner, OneVsRest(lambda: PlainOLIDS(**form, intercept=ONE, history=history)), instances(72, 20))
+    assert len(learner.classes) == 72
 
 
 @pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, OLIDS, FOBOS, FTRLProximal, FTRLADP, Additive, OVFIV])

@@ -1,11 +1,12 @@
 """Adaptive conformal inference in plain NumPy, from the equations in `_engine/evidence` and `_engine/conformal`.
 
-Features are names, not slots; nothing is kept sorted or computed incrementally.
+Features are names, not slots; nothing is kept sorted.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,7 +27,8 @@ class Evidence:
         self.numbers = numbers
         self.table = np.array(EXPERTS if numbers else EXPERTS[:4], dtype=float)
         self.weights = np.full(len(self.table), 1 / len(self.table))
-        self.instances: list[set[Any]] = []
+        self.instances = 0
+        self.count: Counter[Any] = Counter()  # instances with each name
         self.names: dict[Any, tuple[float, float]] = {}  # weight and variance
         self.amount_weight, self.amount_variance = 0.0, 1.0
         self.level_weight, self.level_variance = 0.0, 1.0
@@ -36,31 +38,25 @@ class Evidence:
 
     @property
     def learned(self) -> int:
-        return len(self.instances) - self.before if self.started else 0
+        return self.instances - self.before if self.started else 0
 
     def centred(self, names: set[Any]) -> dict[Any, float]:
         """Return presence minus its mean for every known name."""
-        return {
-            name: (name in names) - sum(name in past for past in self.instances) / len(self.instances)
-            for name in self.names
-        }
+        return {name: (name in names) - self.count[name] / self.instances for name in self.names}
 
     def centre(self) -> float:
         """Return the contribution of presence if it were not centred."""
         if not self.instances:
             return 0.0
-        n = len(self.instances)
-        held = [
-            weight * sum(name in past for past in self.instances) for name, (weight, _) in self.names.items() if weight
-        ]
-        return sum(held) / n + self.amount_weight * math.log(sum(map(len, self.instances)) / n + 1)
+        held = sum(weight * self.count[name] for name, (weight, _) in self.names.items())
+        return held / self.instances + self.amount_weight * math.log(self.count.total() / self.instances + 1)
 
     def foresee(self, names: set[Any], level: float) -> float:
         """Compute the expected value for an instance."""
         self.x, self.amount, self.level, self.present = {}, 0.0, level, names
         if self.instances:
             self.x = self.centred(names)
-            mean = np.mean([len(past) for past in self.instances])
+            mean = self.count.total() / self.instances
             self.amount = float(np.clip(math.log((len(names) + 1) / (mean + 1)), -2, 2))
         presence = sum(self.names[name][0] * v for name, v in self.x.items()) + self.amount_weight * self.amount
         self.parts = np.array([presence, self.level_weight * level, self.slow, self.fast])
@@ -74,7 +70,7 @@ class Evidence:
         return float(np.clip(math.log((size / math.exp(expected) + 0.3) / 1.3), -4, 4))
 
     def start(self, size: float) -> None:
-        self.started, self.before = True, len(self.instances)
+        self.started, self.before = True, self.instances
         if self.numbers:
             self.expected += math.log(size) - self.base
             self.base = math.log(size)
@@ -95,7 +91,8 @@ class Evidence:
         before = self.centre()
         for name in names:
             self.names.setdefault(name, (0.0, 1.0))
-        self.instances.append(names)
+        self.instances += 1
+        self.count.update(names)
         self.base += self.centre() - before
 
     def follow(self, error: float) -> float:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,8 @@ def fill(
     places = {(setting.name, data.name) for setting, data in table.places()}
     printed = {(p.setting, p.data, p.method, p.metric): p for p in table.published if (p.setting, p.data) in places}
     filled = Filled(table, printed=printed)
-    missing = cache(missing_model)  # many cells, few models
+    # many cells, few models; a table is code or named on the command line, a user's study comes from the store
+    missing = cache(partial(missing_model, imports=not table.own))
     for slot in table.slots(repeats):
         key = (slot.setting.name, slot.data.name, slot.method, slot.column)
         filled.numbers[key] = _number(slot, outcomes, failures or {}, table.metrics[0], missing)

@@ -97,7 +97,9 @@ def run(
     """
     facts = environment()
     wanted = plan(tables, repeats)
-    unknown = {text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text))}
+    unknown = {
+        text: reason for text in sorted({c.model for c in wanted}) if (reason := missing_model(text, imports=True))
+    }
     wanted = [cell for cell in wanted if cell.model not in unknown]
     stored = store.outcomes(None if older else current_for({cell.model for cell in wanted}))
     todo = [cell for cell in wanted if cell not in stored]
