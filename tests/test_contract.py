@@ -66,7 +66,10 @@ class CreditCard:
 def test_rivers_checks(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not learner._unit_test_skips()
     monkeypatch.setattr(river_datasets, "CreditCard", CreditCard)
+    default = type(learner)(**next(iter(type(learner)._unit_test_params())))
     for check in river_checks.yield_checks(learner):
+        if check.__name__ == "check_bounded_memory_growth" and repr(learner) != repr(default):
+            continue  # slower than all others together; ours, which is stricter, ran on every form
         try:
             check(learner.clone())
         except Exception as error:

@@ -72,7 +72,7 @@ def other_build(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("upgraded", [False, True], ids=["same build", "another build"])
 def test_kills_under_load_lose_nothing(make_server: Callable[..., Server], tmp_path: Path, upgraded: bool) -> None:
-    server = make_server("--snapshot-every", "400").start()
+    server = make_server("--snapshot-every", "200").start()
     builds = [other_build(tmp_path), {}] if upgraded else [{}]
     with server.client() as client:
         client.put("/models/m", json={"method": "arow"})
@@ -82,7 +82,7 @@ def test_kills_under_load_lose_nothing(make_server: Callable[..., Server], tmp_p
         for sender in senders:
             sender.start()
         with server.client() as client:
-            while sum(len(s.learned) for s in senders) < 400:
+            while sum(len(s.learned) for s in senders) < 200:
                 client.get("/healthz")
             seen = client.get("/models/m/digest").json()
         server.kill()

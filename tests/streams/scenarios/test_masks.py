@@ -108,10 +108,14 @@ def assert_unchanged(stream, spec):
 
 
 @pytest.mark.parametrize("absent", [0.0, 0.3])
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(
+    ("reader", "order"),
+    [(reader, order) for reader in READERS for order in ORDERS if reader in ("csv", "dicts") or order == "around"],
+)
 def test_what_hides_nothing_leaves_every_cell(reader, order, absent, tmp_path):
-    stream = streams.read(reader(table(order, absent), order, tmp_path), target="y", block_rows=50)
+    """Every order by two readers, one order by all: readers make equal blocks, as is compared below."""
+    rows = READERS[reader](table(ORDERS[order], absent), ORDERS[order], tmp_path)
+    stream = streams.read(rows, target="y", block_rows=50)
     for spec in HIDES_NOTHING:
         assert_unchanged(stream, spec)
 
@@ -184,11 +188,14 @@ def test_masks_are_equal_for_all_orders_of_ids(kind, order, spec):
         assert list(streams.prepare(block, spec, seed=2).block.rows()) == shuffled
 
 
-@pytest.mark.parametrize("spec", HIDES_SOME)
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize(
+    ("order", "spec"),
+    [(order, spec) for order in ORDERS for spec in HIDES_SOME if order == "two" or spec in HIDES_SOME[::4]],
+)
 def test_masks_are_equal_for_all_readers_and_cuts(order, spec, tmp_path):
     if spec == "rotating":
         spec = "rotating:2"
+    order = ORDERS[order]
     rows = table(order)
     shown = {}
     for name, reader in READERS.items():
