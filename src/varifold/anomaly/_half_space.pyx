@@ -328,10 +328,10 @@ cdef class HalfSpaceModel(Model):
         return np.array([slots[i] for i in range(n)], dtype=np.int32)
 
     cdef object nodes_of(self, const int32_t* count):
-        """Return the nodes that hold instances, and their counts."""
+        """Return the nodes that hold instances, and their counts: two rows, so that a list cut short is noticed."""
         cdef Py_ssize_t i
         held = [(i, count[i]) for i in range(self.trees * self.nodes) if count[i]]
-        return np.array(held, dtype=np.int32).reshape(-1, 2)
+        return np.ascontiguousarray(np.array(held, dtype=np.int32).reshape(-1, 2).T)
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int64_t turn
@@ -357,11 +357,11 @@ cdef class HalfSpaceModel(Model):
     cdef int fill_nodes(self, str name, dict arrays, int32_t* count, Py_ssize_t n) except -1:
         """Restore what nodes_of() returned: n instances at each root, below a node at most those that are in it."""
         cdef Py_ssize_t i, t, total = self.trees * self.nodes
-        pairs = checked_array(arrays, name, "i", (None, 2), 0, max(total, self.window))
-        if len(pairs) and (pairs[:, 0].max() >= total or (np.diff(pairs[:, 0]) <= 0).any()):
+        pairs = checked_array(arrays, name, "i", (2, None), 0, max(total, self.window))
+        if pairs.size and (pairs[0].max() >= total or (np.diff(pairs[0]) <= 0).any()):
             raise ValueError(f"{name} holds nodes that do not exist, or are not in order")
         memset(count, 0, total * sizeof(int32_t))
-        for node, instances in pairs.tolist():
+        for node, instances in pairs.T.tolist():
             i = node
             count[i] = instances
         for t in range(0, total, self.nodes):
