@@ -1,12 +1,14 @@
 """Registered sets: what the registry says is what the files hold."""
 
 import functools
+import io
 import os
 
 import numpy as np
 import pytest
 
 from varifold import datasets, streams
+from varifold.datasets.load import _npz
 from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.scenarios.columns import Columns
 
@@ -25,6 +27,16 @@ def test_rows_columns_and_classes_are_as_registered(name):
     assert (data.block.targets is None) == (entry.task == "classification")
     assert entry.task == "regression" or np.bincount(data.block.codes).min() > 0
     assert np.isfinite(data.block.values).all()
+
+
+def test_an_archive_of_arrays_is_a_block_with_the_anomalies_second():
+    file = io.BytesIO()
+    np.savez_compressed(
+        file, X=np.array([[1, 2], [3, 4], [5, 0]], dtype=np.int16), y=np.array([1, 0, 0], dtype=np.uint8)
+    )
+    block = _npz(datasets.find("adbench-breastw"), file.getvalue())
+    assert list(block.rows()) == [{"F1": 1.0, "F2": 2.0}, {"F1": 3.0, "F2": 4.0}, {"F1": 5.0, "F2": 0.0}]
+    assert (block.labels.values, block.y) == ([0, 1], [1, 0, 0])
 
 
 COUNTS = {

@@ -18,7 +18,7 @@ class HalfSpaceTrees(VaryingDetector):
     """Half-space trees: instances where few of the last window were.
 
     Splits do not depend on the values, and no instance is kept: the cost of an instance is bounded and always the same.
-    `IsolationDetector` separates slightly better and costs half as much on few features.
+    `IsolationDetector` separates slightly better and is faster, but keeps the last instances.
 
     Parameters
     ----------
