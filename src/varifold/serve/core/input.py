@@ -146,7 +146,13 @@ class InputRules:
 
     def _is_plain(self, x: Any) -> bool:
         """Return whether an instance consists of numbers and no rule applies to them."""
-        return self._no_roles and type(x) is dict and _NUMBERS.issuperset(map(type, x.values()))
+        if not self._no_roles or type(x) is not dict:
+            return False
+        try:
+            sum(x.values())  # only numbers have a sum: several times as fast as a look at the types
+        except TypeError:
+            return _NUMBERS.issuperset(map(type, x.values()))
+        return True
 
     def apply(self, body: dict[str, Any]) -> bool:
         """Apply the rules to the instance of a body; return whether anything changed."""

@@ -88,8 +88,9 @@ class _Chunk:
 
     async def output(self) -> bytes:
         """Return one line per row, once their changes are on disk."""
-        results = iter(await self._done)
-        out = [self._errors[i] if i in self._errors else self._line(next(results)) for i in range(self.rows)]
+        out = [self._line(result) for result in await self._done]
+        for i, line in self._errors.items():
+            out.insert(i, line)
         self.rejected += len(self._errors)
         return b"\n".join(out) + b"\n"
 
