@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from river import linear_model, naive_bayes, neighbors, preprocessing, tree
 
-from varifold import AROW
+from varifold import AROW, AutoClassifier
 from varifold.ask import POLICIES, AskingClassifier, AskPolicy
 from varifold.ask.estimate import Estimator
 from varifold.ask.worth import Regions, entropy, expected_gradient, margin
@@ -185,7 +185,12 @@ def test_the_estimate_is_that_of_its_equations():
         sums.add(not value, chance, claim)
     w = 1.0 / chances
     expected = (w * wrong).sum() / w.sum()
-    deviation = np.sqrt((w**2 * (wrong - expected) ** 2).sum()) / w.sum()
+    variances = w * (w - 1.0)
+    typical = variances.sum() / (w - 1.0).sum()
+    more, values = np.append(w, [typical, typical]), np.append(wrong, [0.0, 1.0])
+    centre = (more * values).sum() / more.sum()
+    squares = np.append(variances, [typical**2, typical**2]) * (values - centre) ** 2
+    deviation = np.sqrt(squares.sum()) / more.sum()
     bins = np.minimum(9, (claims * 10).astype(int))
     gaps = [abs((w * (claims - ~wrong))[bins == k].sum()) for k in range(10)]
     estimate = sums.estimate()
@@ -194,6 +199,43 @@ def test_the_estimate_is_that_of_its_equations():
     np.testing.assert_allclose(estimate.calibration_error, sum(gaps) / w.sum(), rtol=1e-12)
     assert (estimate.labels, estimate.plain) == (200, wrong.mean())
     assert f"error {expected:.1%} ± {deviation:.1%}, estimated from 200 requested labels weighted" in str(estimate)
+
+
+def drawn(rng, n, rate, of_all):
+    """Simulate errors of a calibrated classifier and draws by worth and at random; return truth, outcomes, chances."""
+    confidence = 1.0 - 0.5 * rng.random(n) ** rate
+    wrong = rng.random(n) < 1.0 - confidence
+    rank = np.argsort(np.argsort(-confidence)) / n
+    chances = 1.0 - (1.0 - of_all) * (1.0 - 0.5 * rank ** (0.125 / of_all - 1.0))
+    chances[: n // 50] = 1.0
+    asked = rng.random(n) < chances
+    return wrong.mean(), wrong[asked], chances[asked]
+
+
+@pytest.mark.parametrize("of_all", [0.01, 0.02, 0.04])
+def test_two_standard_errors_contain_the_true_error_in_95_percent_of_all_cases(of_all):
+    rng = np.random.default_rng(7)
+    held = []
+    for rate in (1.0, 2.0, 4.0):  # errors of 25, 17 and 10 %
+        for _ in range(300):
+            truth, wrong, chances = drawn(rng, 2500, rate, of_all)
+            sums = Estimator()
+            for one, chance in zip(wrong.tolist(), chances.tolist(), strict=True):
+                sums.add(not one, chance)
+            held.append(abs(sums.estimate().error - truth) < 2.0 * sums.estimate().standard_error)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_outcomes_that_are_all_equal_do_not_make_the_error_certain():
+    sums = Estimator()
+    for _ in range(10):
+        sums.add(True, 0.1)
+    assert sums.estimate().error == 0.0
+    assert sums.estimate().standard_error > 0.07
+    certain = Estimator()
+    for right in (True, True, False):
+        certain.add(right, 1.0)
+    assert (certain.estimate().error, certain.estimate().standard_error) == (1 / 3, 0.0)
 
 
 def test_the_estimate_of_the_error_is_honest_where_the_plain_one_is_not():
@@ -317,10 +359,23 @@ def test_a_comparison_runs_classifiers_that_request_labels(tmp_path, monkeypatch
 
 def test_the_table_of_policies_names_what_exists():
     from varifold.base.spec import parse_model
+    from varifold.bench import plan
     from varifold.bench.tables import find_tables
 
     (table,) = find_tables("asking")
-    made = [parse_model(method.default[0], imports=True)() for method in table.methods]
+    made = [parse_model(text, imports=True)() for text in {cell.model for cell in plan([table])}]
     policies = [model.policy for model in made if isinstance(model, AskingClassifier)]
-    assert {policy.budget for policy in policies} == {0.01, 0.02, 0.05, 0.1}
-    assert {policy.by for policy in policies} == {"mixed", "margin", "split", "paa", "random"}
+    assert {(policy.budget, policy.by) for policy in policies} == {
+        (budget, by) for budget in (0.01, 0.02, 0.05, 0.1) for by in POLICIES
+    }
+
+
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+def test_instances_that_are_not_requested_are_learned_without_a_label_if_the_classifier_can(unlabelled):
+    model = AskingClassifier(AutoClassifier("fast", unlabelled=unlabelled), 0.05)
+    alone, policy = AutoClassifier("fast", unlabelled=unlabelled), AskPolicy(0.05)
+    for x, y in rows(400):
+        model.learn_one(x, y)
+        alone.learn_one(x, y if policy.should_ask(alone, x) else None)
+    assert model.classifier.steps == (400 if unlabelled == "learn" else model.policy.asked)
+    assert model.classifier.to_bytes() == alone.to_bytes()

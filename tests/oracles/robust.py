@@ -7,12 +7,17 @@ import math
 BOUND, LEVEL = 3.0, 0.9
 
 
-def is_tracked(step: int) -> bool:
-    """Draw one step in 32 by a hash (splitmix64)."""
+def splitmix64(step: int) -> int:
+    """Return 64 random bits: a hash of the step."""
     z = (step + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
-    return (z ^ (z >> 31)) % 32 == 0
+    return z ^ (z >> 31)
+
+
+def is_tracked(step: int) -> bool:
+    """Draw one step in 32."""
+    return splitmix64(step) % 32 == 0
 
 
 class RobustScaler:

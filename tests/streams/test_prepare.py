@@ -39,7 +39,7 @@ def same(a, b):
     "spec",
     ["none", "vfs:0.5", "vfs:0.5,mode=exact", "trapezoidal", "capricious", "capricious:mode=pairs", "informative",
      "capricious:mode=atmost", "mixed:bins=text", "informative+absences",
-     "uninformative", "balanced", "mixed", "balanced+informative", "mixed+capricious:mode=pairs"],
+     "stretch:40+vfs:0.5", "uninformative", "balanced", "mixed", "balanced+informative", "mixed+capricious:mode=pairs"],
 )  # fmt: skip
 def test_same_seed_same_stream_other_seed_another(spec):
     block = table()
@@ -149,6 +149,25 @@ def test_absences_are_columns_once_the_column_was_seen():
         {"a (absent)": 1.0, "b (absent)": 1.0, "s (absent)": 1.0},
     ]
     assert list(block.codes) == [0, 1, 0, 1]
+
+
+def test_a_stretch_is_consecutive_and_drawn_by_the_seed():
+    block = Block.from_dicts([{"a": float(i)} for i in range(100)], ["p", "q"] * 50)
+    starts = set()
+    for seed in range(30):
+        part = streams.prepare(block, "stretch:90+labels:0.5", seed=seed, shuffle=False)
+        values = [x["a"] for x in part.block.rows()]
+        assert values == [values[0] + i for i in range(90)]
+        assert list(part.block.codes) == list(block.codes[int(values[0]) : int(values[0]) + 90])
+        starts.add(values[0])
+    assert starts <= {float(i) for i in range(11)}
+    assert len(starts) > 5
+    shuffled = [x["a"] for x in streams.prepare(block, "stretch:60", seed=1).block.rows()]
+    assert len(set(shuffled)) == 60
+    assert shuffled != sorted(shuffled)
+    assert same(streams.prepare(block, "stretch:100", shuffle=False).block, block)
+    with pytest.raises(ParameterError, match=r"whole number >= 1\. Got 0"):
+        streams.prepare(block, "stretch:0")
 
 
 def test_capricious_pairs_hides_one_of_each_two_neighbours():

@@ -7,12 +7,15 @@ from typing import Any
 from river import base
 
 from varifold.ask.policy import AskPolicy
+from varifold.base.learner import learns_unlabelled
 
 __all__ = ["AskingClassifier"]
 
 
 class AskingClassifier(base.Wrapper[Any], base.Classifier):
     """Learn only the labels that a policy requests; for evaluation, where every label is known.
+
+    The other instances are learned without their label if the classifier does that (`traits.unlabelled`).
 
     Parameters
     ----------
@@ -41,6 +44,7 @@ class AskingClassifier(base.Wrapper[Any], base.Classifier):
         if isinstance(policy, str):
             policy = AskPolicy.parse(policy)
         self.policy = policy if isinstance(policy, AskPolicy) else AskPolicy(policy)
+        self._unlabelled = learns_unlabelled(classifier)
 
     @property
     def _wrapped_model(self) -> Any:
@@ -66,7 +70,9 @@ class AskingClassifier(base.Wrapper[Any], base.Classifier):
         return probabilities
 
     def learn_one(self, x: dict[Any, Any], y: Any, **kwargs: Any) -> None:
-        """Learn the instance if the policy requests its label."""
+        """Learn the instance if the policy requests its label; else without it, if the classifier can."""
         if self.policy.should_ask(self.classifier, x):
             self.policy.score(self.classifier.predict_one(x) == y)
             self.classifier.learn_one(x, y, **kwargs)
+        elif self._unlabelled:
+            self.classifier.learn_one(x, None, **kwargs)

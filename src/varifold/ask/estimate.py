@@ -18,7 +18,8 @@ class Estimate:
     """Error and calibration among all instances, estimated from those that got a label.
 
     `labels` counts the labels behind it; `plain` is the error among those alone, which is biased: labels are requested
-    where the classifier is unsure. `confidence` is the mean probability that the classifier gave its predictions; it
+    where the classifier is unsure. Two standard errors around `error` contain the true one in about 95 % of all cases,
+    also with few labels. `confidence` is the mean probability that the classifier gave its predictions; it
     should equal 1 - `error`. `calibration_error` is the mean distance between probability and accuracy over ten bins of
     the probability; few labels make it too large. What is unknown is NaN.
     """
@@ -51,8 +52,8 @@ class Estimator:
         self.wrong = 0
         self.weight = 0.0
         self.total = 0.0
-        self.weight_squares = 0.0
-        self.total_squares = 0.0
+        self.weight_variance = 0.0  # sums of w (w - 1), the variance of w if the outcome is drawn with the chance 1 / w
+        self.total_variance = 0.0
         self.confident = [0.0] * _BINS  # by bin: weight, weight of the right ones, weighted probability
         self.right = [0.0] * _BINS
         self.claimed = [0.0] * _BINS
@@ -62,11 +63,11 @@ class Estimator:
         w = 1.0 / chance
         self.count += 1
         self.weight += w
-        self.weight_squares += w * w
+        self.weight_variance += w * (w - 1.0)
         if not right:
             self.wrong += 1
             self.total += w
-            self.total_squares += w * w
+            self.total_variance += w * (w - 1.0)
         if confidence is not None:
             at = min(_BINS - 1, int(confidence * _BINS))
             self.confident[at] += w
@@ -74,17 +75,28 @@ class Estimator:
             self.right[at] += w * right
 
     def estimate(self) -> Estimate:
-        """Return the weighted means and the standard error of the error, that of a ratio of two weighted sums."""
+        """Return the weighted means and the standard error of the error.
+
+        The standard error is that of a ratio of two weighted sums (Hájek): an outcome of weight w adds w (w - 1) times
+        its squared distance from the mean, so that labels requested for certain add nothing. One right and one wrong
+        outcome of typical weight join the sums before. Without them it would be 0 while all outcomes are equal, and too
+        small whenever chance has left out the few wrong ones.
+        """
         if not self.count:
             return Estimate(math.nan, math.nan, 0, math.nan, math.nan, math.nan)
         mean = self.total / self.weight
-        # sum of w^2 (value - mean)^2 for values 0 and 1
-        spread = self.total_squares * (1.0 - 2.0 * mean) + mean * mean * self.weight_squares
+        drawn = self.weight - self.count
+        typical = self.weight_variance / drawn if drawn > 0.0 else 0.0
+        weight = self.weight + 2.0 * typical
+        centre = (self.total + typical) / weight
+        # sum of w (w - 1) (value - centre)^2 for values 0 and 1
+        spread = (self.total_variance + typical**2) * (1.0 - 2.0 * centre)
+        spread += (self.weight_variance + 2.0 * typical**2) * centre**2
         known = sum(self.confident)
         gaps = sum(abs(c - r) for c, r in zip(self.claimed, self.right, strict=True))
         return Estimate(
             error=mean,
-            standard_error=math.sqrt(max(0.0, spread)) / self.weight,
+            standard_error=math.sqrt(max(0.0, spread)) / weight,
             labels=self.count,
             plain=self.wrong / self.count,
             confidence=sum(self.claimed) / known if known else math.nan,

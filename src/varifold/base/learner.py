@@ -194,9 +194,11 @@ def is_regressor(learner: Any) -> bool:
 
 
 def learns_unlabelled(learner: Any) -> bool:
-    """Return whether one of the library's learners learns from instances without a label; False for any other."""
+    """Return whether `learn_one(x, None)` learns from instances without a label; others say so by this attribute."""
     engine = getattr(learner, "_engine", None)
-    return bool(engine is not None and engine.model.learns_unlabelled)
+    if engine is None:
+        return bool(getattr(learner, "learns_unlabelled", False))
+    return bool(engine.model.learns_unlabelled)
 
 
 def is_detector(learner: Any) -> bool:

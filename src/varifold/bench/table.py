@@ -66,6 +66,8 @@ class Data:
     """Replaces {naive} in specifications: the naive predictor of this data set, or its column."""
     title: str = ""
     """One line about the task."""
+    shuffle: bool | None = None
+    """Whether rows are permuted, in place of the setting's: a natural stream keeps its order."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ class Table:
     """Whether its numbers are shown as a list of learners, the best first: a table of no paper."""
     detectors: bool = False
     """Whether its learners are anomaly detectors, which see no labels."""
+    baseline: str = ""
+    """Learner of a leaderboard from which the means of the others show their difference."""
     apart: bool = False
     """Whether its printed cells are excluded from the counts over all papers."""
     also_as: dict[str, str] = field(default_factory=dict)
@@ -278,20 +282,19 @@ class Table:
         seeds = self.seeds(setting, data, repeats)[: method.repeats]
         if variant is not None:
             protocol = variant.scenarios.get(setting.name, protocol)
-            model = variant.model(method.name, setting.name, data.name)
-            replaced = () if model is None else (model,)
+            other = variant.model(method.name, setting.name, data.name)
+            replaced = () if other is None else (other,)
             seeds = seeds[: variant.repeats]
             if variant.data and data.name not in variant.data:
                 gap = gap or f"{variant.name} runs on {', '.join(variant.data)}"
-        scenario = _filled("+".join(s for s in (data.before, protocol) if s), data)
+        scenario = _filled("+".join(s for s in (data.before, protocol) if s), data, setting)
+        shuffle = setting.shuffle if data.shuffle is None else data.shuffle
         for candidate in () if gap else replaced or method.candidates(column, setting.name, data.name):
             spec = candidate if variant is None else _with(candidate, variant.parameters)
             scale, overrides = self._treatment(method, data, column)
+            model = _filled(spec, data, setting)
             cells[spec] = tuple(
-                Cell(
-                    data.load + setting.variant, scenario, setting.shuffle, scale, _filled(spec, data), overrides, seed
-                )
-                for seed in seeds
+                Cell(data.load + setting.variant, scenario, shuffle, scale, model, overrides, seed) for seed in seeds
             )
         return Slot(setting, data, method.name, column, cells, gap)
 
@@ -311,15 +314,16 @@ class Table:
         return "+".join(steps) or "none", pure
 
 
-def _filled(text: str, data: Data) -> str:
+def _filled(text: str, data: Data, setting: Setting) -> str:
     """Replace {n}, {switch} and {rest} by the length of the stream, of its first and of its second half.
 
-    {data} is the name of the data set, {naive} its naive predictor.
+    {data} is the name of the data set, {naive} its naive predictor, {setting} the name of the setting.
     """
     if "{" not in text:
         return text
     n = data.rows if data.rows is not None else length(data.load)
-    return text.format(n=n, switch=n // 2, rest=n - n // 2, data=data.load, naive=data.naive)
+    values = {"data": data.load, "naive": data.naive, "setting": setting.name}
+    return text.format(n=n, switch=n // 2, rest=n - n // 2, **values)
 
 
 def _with(text: str, parameters: str) -> str:

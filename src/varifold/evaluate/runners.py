@@ -104,11 +104,11 @@ class DictRegressorRunner:
     """Run any river regressor, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
-    learns_unlabelled = False
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
+        self.learns_unlabelled = learns_unlabelled(learner)
 
     def run(self, schedule: Schedule) -> Outputs:
         """Predict and learn by the schedule; a prediction of None (river's, before the first target) counts as 0."""
@@ -126,11 +126,11 @@ class DictClassifierRunner:
     """Run any river classifier, or anything with its methods."""
 
     coverages: tuple[float, ...] = ()
-    learns_unlabelled = False
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
         self.seconds = 0.0
+        self.learns_unlabelled = learns_unlabelled(learner)
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
         self.has_learned = False
         self.has_probabilities = hasattr(learner, "predict_proba_one")
@@ -212,9 +212,12 @@ def _follow(
     rows = list(block.rows(indicators)) if schedule.batch.rows is None else schedule.batch.rows
     learn = _learn_call(learner, block.weights)
     events = _events_of(schedule)
+    n = len(rows)
     started = perf_counter()
     for event in events:
-        if event < 0:
+        if event < -n:
+            learn(-event - 1 - n, rows[-event - 1 - n], None)
+        elif event < 0:
             learn(-event - 1, rows[-event - 1], targets[-event - 1])
             learned()
         else:

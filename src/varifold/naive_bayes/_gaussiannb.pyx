@@ -8,12 +8,13 @@ its column.
 import numpy as np
 
 from libc.math cimport fabs, log, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
 from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport softmax
+from varifold._numeric.hashing cimport mix
 from varifold.naive_bayes._class_table cimport ClassTable, row_of
 
 from varifold._engine.merging import EXACT, merged_moments, total
@@ -211,14 +212,17 @@ cdef class GaussianNBModel(ClassTable):
         """Do a step of online expectation maximisation: learn the instance in every class by its probability there.
 
         Labels decide what a class is: all instances without one together weigh about as much as those with one. The
-        shares of the classes are those of the labels.
+        shares of the classes are those of the labels. Predicting costs as much as learning one instance in every class,
+        so one in 2k is learned, drawn by a hash of the step, with 2k times the weight, but at most with its own.
         """
-        cdef int c
+        cdef int c, every = 2 * self.classes
         cdef double labelled = self.total_weight()
         if self.classes < 2 or labelled <= 0.0:
             return
         self.unlabelled[0] += w
-        w *= min(labelled / self.unlabelled[0], 1.0)
+        if mix(<uint64_t> v.step) % <uint64_t> every != 0:
+            return
+        w *= min(every * labelled / self.unlabelled[0], 1.0)
         self.scores(v, self.probability)
         softmax(self.classes, self.probability, self.probability)
         for c in range(self.classes):

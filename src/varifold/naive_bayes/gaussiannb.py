@@ -31,9 +31,10 @@ class GaussianNB(VaryingClassifier):
     Scores are log prior + Σ log p(x_i | class) / p(x_i). The factor of one feature is at most e^50. An indicator is
     categorical: its share among the instances of the class in which its column is present.
 
-    *Without a label* an instance is a step of online expectation maximisation: every class whose probability exceeds
-    1 % learns it, weighted by that probability. Together such instances weigh about as much as those with a label, and
-    the frequencies of the classes are those of the labels.
+    *Without a label* one instance in 2k, k being the number of labels, is a step of online expectation maximisation:
+    every class whose probability exceeds 1 % learns it, weighted by that probability. It stands for 2k instances, so
+    that such instances together weigh about as much as those with a label, but none weighs more than with its label.
+    The frequencies of the classes are those of the labels. So an instance without a label costs no more than one with.
 
     *Cost.* O(present × labels).
 

@@ -97,7 +97,7 @@ def shown(value: float) -> str:
 def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None, *, spread: bool = True) -> Grid:
     """Make a grid of one metric in a setting (by default the first), learners by their average rank.
 
-    The spread is that of five windows of the stream.
+    The spread is the deviation over the repeats or, of a single run, that over five windows of the stream.
     """
     setting = setting or filled.table.settings[0]
     names, data = entries(filled), filled.table.data
@@ -112,8 +112,7 @@ def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None
             if not number:
                 cells.append(Shown("–", tone="gap", tip=number.gap))
                 continue
-            parts = windows(number, metric) if spread else np.zeros(0)
-            deviation = float(np.std(parts, ddof=1)) if len(parts) > 1 and not np.isnan(parts).any() else math.nan
+            deviation = _deviation(number, metric) if spread else math.nan
             cells.append(
                 Shown(
                     shown(number.mean(metric)),
@@ -128,10 +127,17 @@ def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None
     return Grid([(title, len(data))], [each.name for each in data], rows)
 
 
+def _deviation(number: Number, metric: str) -> float:
+    """Return the deviation over repeats, or over windows of the stream; NaN if there is none."""
+    parts = number.values(metric) if len(number.outcomes) > 1 else windows(number, metric)
+    return math.nan if np.isnan(parts).any() else float(np.std(parts, ddof=1))
+
+
 def means_grid(filled: Filled, metric: str) -> Grid:
     """Make a grid of the mean over the data sets in each setting, and the CPU time; the best mean first.
 
-    A learner without a number for some data set has no mean.
+    A learner without a number for some data set has no mean. With a `Table.baseline`, the second number is the mean
+    relative difference from that learner, over the data sets that both have, with its standard error.
     """
     settings, data = filled.table.settings, filled.table.data
     names = entries(filled)
@@ -142,7 +148,7 @@ def means_grid(filled: Filled, metric: str) -> Grid:
     rows = []
     for i in sorted(range(len(names)), key=lambda i: _order(rated, i)):
         cells = [
-            Shown(shown(mean), "", "▸" if rated[i, j] == best[j] else "", "better" if rated[i, j] == best[j] else "")
+            Shown(shown(mean), _change(filled, settings[j], names[i], metric), "▸" if rated[i, j] == best[j] else "", "better" if rated[i, j] == best[j] else "")
             for j, mean in enumerate(means[names[i]])
         ]
         outcomes = [o for row in numbers[names[i]] for n in row for o in n.outcomes]
@@ -158,6 +164,21 @@ def _order(rated: Floats, i: int) -> tuple[int, float]:
     there = ~np.isnan(rated[i])
     ranks = [1 + int((rated[:, j] < rated[i, j]).sum()) for j in np.flatnonzero(there).tolist()]
     return (0 if len(ranks) * 2 > len(there) else 1, float(np.mean(ranks)) if ranks else math.inf)
+
+
+def _change(filled: Filled, setting: Setting, name: str, metric: str) -> str:
+    """Return the mean relative difference from the baseline in percent; empty if there is none."""
+    if filled.table.baseline in ("", name):
+        return ""
+    pairs = np.array(
+        [[_number(filled, setting, d, n).mean(metric) for n in (name, filled.table.baseline)] for d in filled.table.data]
+    )
+    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    if len(pairs) < 2:
+        return ""
+    change = 100.0 * (pairs[:, 0] / pairs[:, 1] - 1.0)
+    few = "" if len(pairs) == len(filled.table.data) else f" on {len(pairs)} sets"
+    return f"{change.mean():+.1f} % ±{np.std(change, ddof=1) / math.sqrt(len(change)):.1f}{few}"
 
 
 def leaderboard_grids(filled: Filled) -> list[Grid]:

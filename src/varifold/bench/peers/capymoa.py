@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from river import base
 
 from varifold.bench.peers.columns import Arrays, Floats, Frequencies, Means, needs
 from varifold.errors import ParameterError
 
-__all__ = ["Classifier", "Detector", "Regressor"]
+__all__ = ["Classifier", "Detector", "Regressor", "SemiSupervised"]
 
 CLASSIFIERS = {
     "arf": ("AdaptiveRandomForestClassifier", {"ensemble_size": 10, "random_seed": 1}),
@@ -21,6 +22,8 @@ CLASSIFIERS = {
     "samknn": ("SAMkNN", {"random_seed": 1}),
 }
 """Learners by name, with parameters other than the defaults: 100 trees, the default of forests, take too long here."""
+SEMI_SUPERVISED = {"sleade": ("SLEADE", {"random_seed": 1}), "osnn": ("OSNN", {"seed": 1})}
+"""Learners of `capymoa.ssl`. OSNN distinguishes two labels and needs values without gaps: ``means=True``."""
 REGRESSORS = {
     "arf": ("AdaptiveRandomForestRegressor", {"ensemble_size": 10, "random_seed": 1}),
     "soknl": ("SOKNL", {"ensemble_size": 10, "random_seed": 1}),
@@ -129,7 +132,36 @@ class Classifier(_Moa, base.Classifier):
         found = self.model.predict_proba(Instance.from_array(self.schema, self._row(x, False)))
         if found is None:
             return self.frequencies.shares()
-        return dict(zip(self.arrays.schema.labels, found.tolist(), strict=False))
+        return dict(zip(self.arrays.schema.labels, np.ravel(found).tolist(), strict=False))
+
+
+class SemiSupervised(Classifier):
+    """A classifier of CapyMOA that also learns instances without a label."""
+
+    learns_unlabelled = True
+
+    def __init__(self, name: str, data: str, means: bool = False) -> None:
+        self._start(name, data, means, SEMI_SUPERVISED)
+        self.frequencies = Frequencies()
+
+    @cached_property
+    def model(self) -> Any:
+        """Return the learner; it is made on first use, since it needs the schema."""
+        from capymoa import ssl
+
+        if self.name == "osnn" and len(self.arrays.schema.labels) != 2:
+            raise ParameterError(f"OSNN distinguishes two labels; {self.data} has {len(self.arrays.schema.labels)}")
+        name, parameters = SEMI_SUPERVISED[self.name]
+        return getattr(ssl, name)(schema=self.schema, **parameters)
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn one instance, also without a label."""
+        from capymoa.core import Instance
+
+        if y is None:
+            self.model.train_on_unlabeled(Instance.from_array(self.schema, self._row(x, True)))
+        else:
+            super().learn_one(x, y)
 
 
 class Regressor(_Moa, base.Regressor):

@@ -15,7 +15,7 @@ from varifold.bench.peers.columns import Arrays, Floats, Frequencies, needs
 __all__ = ["RefitClassifier", "RefitRegressor"]
 
 EVERY = 500
-"""Rows between two fits."""
+"""Rows between two fits, by default."""
 ROUNDS, MORE = 100, 10
 """Trees (per label) of a fit, LightGBM's default, and those that each `init_model` adds."""
 
@@ -31,15 +31,18 @@ class _Boosted:
         Fit on the last rows only; 0 for all rows so far.
     continued
         Add trees that are fitted to the new rows to the model, instead of fitting a new one.
+    every
+        Rows between two fits.
 
     """
 
     data: str
     last: int
     continued: bool
+    every: int
 
-    def _start(self, data: str, last: int, continued: bool) -> None:
-        self.data, self.last, self.continued = data, last, continued
+    def _start(self, data: str, last: int, continued: bool, every: int) -> None:
+        self.data, self.last, self.continued, self.every = data, last, continued, every
         needs("lightgbm", self)
         importlib.import_module("lightgbm")  # before memory is measured
         self.rows: list[Floats] = []
@@ -59,13 +62,13 @@ class _Boosted:
         self.rows.append(self.arrays.row(x))
         self.y.append(y)
         self.seen += 1
-        if self.seen % EVERY == 0:
+        if self.seen % self.every == 0:
             self._fit()
 
     def _fit(self) -> None:
         import lightgbm
 
-        kept = EVERY if self.continued else self.last
+        kept = self.every if self.continued else self.last
         if kept:
             self.rows, self.y = self.rows[-kept:], self.y[-kept:]
         categories = list(range(self.arrays.first_code, len(self.arrays.names)))
@@ -86,8 +89,8 @@ class RefitClassifier(_Boosted, base.Classifier):
     _multiclass = True
     takes_strings = True
 
-    def __init__(self, data: str, last: int = 0, continued: bool = False) -> None:
-        self._start(data, last, continued)
+    def __init__(self, data: str, last: int = 0, continued: bool = False, every: int = EVERY) -> None:
+        self._start(data, last, continued, every)
         self.frequencies = Frequencies()
 
     def _objective(self) -> dict[str, Any]:
@@ -95,7 +98,7 @@ class RefitClassifier(_Boosted, base.Classifier):
         return {"objective": "binary"} if labels == 2 else {"objective": "multiclass", "num_class": labels}
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
-        """Keep the instance; fit after every 500."""
+        """Keep the instance; fit after every `every`."""
         self.frequencies.learn(y)
         self._learn(x, self.arrays.schema.labels.index(y))
 
@@ -114,14 +117,14 @@ class RefitRegressor(_Boosted, base.Regressor):
 
     takes_strings = True
 
-    def __init__(self, data: str, last: int = 0, continued: bool = False) -> None:
-        self._start(data, last, continued)
+    def __init__(self, data: str, last: int = 0, continued: bool = False, every: int = EVERY) -> None:
+        self._start(data, last, continued, every)
 
     def _objective(self) -> dict[str, Any]:
         return {"objective": "regression"}
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
-        """Keep the instance; fit after every 500."""
+        """Keep the instance; fit after every `every`."""
         self._learn(x, y)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:

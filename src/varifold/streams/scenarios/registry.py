@@ -48,12 +48,13 @@ def _table() -> dict[str, Scenario]:
         lifetimes.silent,
         lifetimes.bursts,
         reshaping.absences,
+        reshaping.stretch,
         delay,
         labels,
     ]
     needs = dict.fromkeys(("none", "delay", "labels", "uninformative"), "rows")
     needs |= {"vfs": "mode", "capricious": "mode"}
-    needs |= {"evolvable": "values", "absences": "values"}
+    needs |= {"evolvable": "values", "absences": "values", "stretch": "values"}
     found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
     found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]
     return {scenario.name: scenario for scenario in found}

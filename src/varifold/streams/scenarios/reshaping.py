@@ -13,7 +13,7 @@ from varifold.errors import DataError, ParameterError
 from varifold.streams.scenarios.columns import Columns
 from varifold.streams.scenarios.segment import Segment
 
-__all__ = ["absences", "balanced", "mixed", "sample"]
+__all__ = ["absences", "balanced", "mixed", "sample", "stretch"]
 
 
 def balanced(segment: Segment, seed: int = 0) -> Segment:
@@ -55,6 +55,17 @@ def sample(segment: Segment, rows: int, least: int = 20) -> Segment:
     draw = np.random.default_rng(segment.seed)
     kept = [draw.choice(np.flatnonzero(codes == c), k, replace=False) for c, k in enumerate(wanted.tolist())]
     return segment.with_block(segment.block.take(np.sort(np.concatenate(kept))))
+
+
+def stretch(segment: Segment, rows: int) -> Segment:
+    """Keep `rows` consecutive instances, from a place drawn at random; a shorter stream stays as it is."""
+    if rows < 1:
+        raise ParameterError(f"the number of rows must be a whole number >= 1. Got {rows} instead.")
+    segment = segment.reordered()
+    if rows >= len(segment.block):
+        return segment
+    start = int(np.random.default_rng(segment.seed).integers(len(segment.block) - rows + 1))
+    return segment.with_block(segment.block[start : start + rows])
 
 
 def mixed(segment: Segment, order: str = "", bins: str = "equal") -> Segment:
