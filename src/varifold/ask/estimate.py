@@ -80,7 +80,8 @@ class Estimator:
         The standard error is that of a ratio of two weighted sums (Hájek): an outcome of weight w adds w (w - 1) times
         its squared distance from the mean, so that labels requested for certain add nothing. One right and one wrong
         outcome of typical weight join the sums before. Without them it would be 0 while all outcomes are equal, and too
-        small whenever chance has left out the few wrong ones.
+        small whenever chance has left out the few wrong ones. As few draws also know their spread badly, the variance
+        is multiplied by n / (n - 3), that of Student's t, where n is the number of typical weights in the draws.
         """
         if not self.count:
             return Estimate(math.nan, math.nan, 0, math.nan, math.nan, math.nan)
@@ -92,6 +93,9 @@ class Estimator:
         # sum of w (w - 1) (value - centre)^2 for values 0 and 1
         spread = (self.total_variance + typical**2) * (1.0 - 2.0 * centre)
         spread += (self.weight_variance + 2.0 * typical**2) * centre**2
+        if typical > 0.0:
+            n = drawn / typical + 2.0
+            spread *= n / max(1.0, n - 3.0)
         known = sum(self.confident)
         gaps = sum(abs(c - r) for c, r in zip(self.claimed, self.right, strict=True))
         return Estimate(

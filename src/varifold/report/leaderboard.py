@@ -148,7 +148,12 @@ def means_grid(filled: Filled, metric: str) -> Grid:
     rows = []
     for i in sorted(range(len(names)), key=lambda i: _order(rated, i)):
         cells = [
-            Shown(shown(mean), _change(filled, settings[j], names[i], metric), "▸" if rated[i, j] == best[j] else "", "better" if rated[i, j] == best[j] else "")
+            Shown(
+                shown(mean),
+                _change(filled, settings[j], names[i], metric),
+                "▸" if rated[i, j] == best[j] else "",
+                "better" if rated[i, j] == best[j] else "",
+            )
             for j, mean in enumerate(means[names[i]])
         ]
         outcomes = [o for row in numbers[names[i]] for n in row for o in n.outcomes]
@@ -171,7 +176,10 @@ def _change(filled: Filled, setting: Setting, name: str, metric: str) -> str:
     if filled.table.baseline in ("", name):
         return ""
     pairs = np.array(
-        [[_number(filled, setting, d, n).mean(metric) for n in (name, filled.table.baseline)] for d in filled.table.data]
+        [
+            [_number(filled, setting, d, n).mean(metric) for n in (name, filled.table.baseline)]
+            for d in filled.table.data
+        ]
     )
     pairs = pairs[~np.isnan(pairs).any(axis=1)]
     if len(pairs) < 2:
