@@ -77,7 +77,7 @@ def _body(rng: random.Random) -> bytes:
     if kind == 4:
         return b'{"x":{"a":[1]},"y":"up"}'
     if kind == 5:
-        return b'{"x":{"' + b"n" * rng.choice([10, 2_000_000]) + b'":{}},"y":1}'
+        return b'{"x":{"' + b"n" * rng.choice([10, 2_000_000]) + b'":[{}]},"y":1}'
     if kind == 6:
         return orjson.dumps(instance(rng))[: rng.randrange(1, 100)]
     if kind == 7:
