@@ -91,7 +91,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     *Without a label.* The copula of the latent scores, the Gaussians and naive Bayes (by expectation maximisation) and
     the two experts that recall values learn instances without a label; the others do not, and temperatures, stack,
     weights and guard judge all of them by labels alone. With 5 % of the labels the error was 6 % lower on average than
-    without such instances (docs/decisions/0183).
+    without such instances (docs/few-labels.md).
 
     *Cost.* O(present) for ``"fast"``; ``"balanced"`` O(500 present + min(known, 128)^2 + min(known, 64)^3).
 
