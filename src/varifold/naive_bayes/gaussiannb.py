@@ -34,7 +34,7 @@ class GaussianNB(VaryingClassifier):
     *Without a label* one instance in 2k, k being the number of labels, is a step of online expectation maximisation:
     every class whose probability exceeds 1 % learns it, weighted by that probability. It stands for 2k instances, so
     that such instances together weigh about as much as those with a label, but none weighs more than with its label.
-    The frequencies of the classes are those of the labels. So an instance without a label costs no more than one with.
+    The frequencies of the classes are those of the labels. So it costs about as much as with a label.
 
     *Cost.* O(present × labels).
 
