@@ -152,13 +152,14 @@ def decisive(seed: int, spread: float = 0.1) -> tuple[list[Any], NDArray[np.int6
     return rows, outages
 
 
-def covered_rows(model: str, rows: list[Any], coverage: float, late: int = 0) -> Bools:
+def covered_rows(model: str, rows: list[Any], coverage: float, late: int = 0, memos: bool = True) -> Bools:
     """Return which targets are covered, if each is learned `late` rows after its prediction."""
     y = np.array([target for _, target in rows])
     block = varifold.to_block([x for x, _ in rows], y.tolist(), numeric=True)
     order = [[i + 1] + ([late - i - 1] if i >= late else []) for i in range(len(y))]
     schedule = np.array([step for steps in order for step in steps], dtype=np.int64)
-    _, bounds = parse_model(model).having(coverages=(coverage,))().run_intervals(block, schedule)
+    learner = parse_model(model).having(coverages=(coverage,))()
+    _, bounds = learner.run_intervals(block, schedule, [None] * len(y) if memos else None)
     return (bounds[:, 0, 0] <= y) & (y <= bounds[:, 0, 1])
 
 
@@ -172,8 +173,10 @@ def print_cases(model: str, seeds: list[int], coverage: float) -> None:
         covered = covered_rows(model, rows, coverage)
         print(f"  outage first {covered[outages == 1].mean():.3f}, second {covered[outages == 2].mean():.3f}")
         made = number_rows("plant", "none", seed, 2000)
-        lates = {late: covered_rows(model, made, coverage, late).mean() for late in (0, 3, 20)}
-        print("  late " + ", ".join(f"{late} rows {rate:.3f}" for late, rate in lates.items()), flush=True)
+        for memos in (False, True):
+            lates = {late: covered_rows(model, made, coverage, late, memos).mean() for late in (0, 3, 20, 100)}
+            rates = ", ".join(f"{late} rows {rate:.3f}" for late, rate in lates.items())
+            print(f"  late, {'with' if memos else 'without'} memos: {rates}", flush=True)
 
 
 # ---------------------------------------------------------------- the table

@@ -27,14 +27,17 @@ for name, result in results.items():
     print(f"{name:30} error {result.cer:.3f} over {result.scored:,} scored")
 
 # %%
-# In production, you or the server keep the queue: predict, store the instance, learn when its label arrives.
+# In production, you or the server keep the queue: predict, store the instance, learn when its label arrives. Store the
+# *memo* of the prediction, too. With it the learner judges what it predicted then, not what it would predict now that
+# it has learned other labels of the same day.
 
 model, waiting = AutoClassifier("fast"), {}
 for k, (x, _) in enumerate(stream[:1000]):
     model.predict_one(x)
-    waiting[k] = x
+    waiting[k] = x, model.memo_one(x)
     if k >= 500:
-        model.learn_one(waiting.pop(k - 500), stream[k - 500][1])
+        then, memo = waiting.pop(k - 500)
+        model.learn_one(then, stream[k - 500][1], memo=memo)
 print(f"{model.steps} learned, {len(waiting)} waiting")
 
 # %%

@@ -78,8 +78,10 @@ class Presence(Frequencies):
         super().learn_one(x, y)
 
 
+@pytest.mark.parametrize("late", [0, 9])
 @pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "c")])
-def test_the_combination_follows_the_oracle(labels):
+def test_the_combination_follows_the_oracle(labels, late):
+    """Labels come at once or `late` rows later; they are learned with the memos of their predictions."""
     rows, y = stream(500, labels)
     model = varifold.AutoClassifier(budget="fast")
     experts = [
@@ -94,6 +96,7 @@ def test_the_combination_follows_the_oracle(labels):
     oracle = Combination(
         [(e.temperature, e.stack_weight, e.stack_variance) for e in classifier_experts("fast")], len(labels)
     )
+    waiting = collections.deque()
     for t in range(len(rows)):
         known = model.classes
         if len(known) == len(labels):
@@ -101,13 +104,20 @@ def test_the_combination_follows_the_oracle(labels):
             expected = oracle.predict(probabilities)
             predicted = model.predict_proba_one(rows[t])
             assert [predicted[c] for c in known] == pytest.approx(expected.tolist(), abs=1e-8)
-        model.learn_one(rows[t], y[t])
-        if len(known) == len(labels):
-            oracle.learn(probabilities, known.index(y[t]))
-        elif len(model.classes) == len(labels):
-            _adopt(oracle, model)
+            waiting.append((t, probabilities, model.memo_one(rows[t]), oracle.counts.sum()))
+            if len(waiting) <= late:
+                continue
+            i, issued, memo, then = waiting.popleft()
+            model.learn_one(rows[i], y[i], memo=memo)
+            oracle.learn(issued, known.index(y[i]), oracle.counts.sum() - then)
+        else:
+            i = t
+            model.learn_one(rows[i], y[i])
+            if len(model.classes) == len(labels):
+                _adopt(oracle, model)
         for e, xs in experts:
-            e.learn_one(xs[t], y[t])
+            e.learn_one(xs[i], y[i])
+    assert len(oracle.lates) > 400 if late else not oracle.lates
 
 
 def _adopt(oracle, model):

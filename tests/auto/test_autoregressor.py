@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from typing import Any
 
@@ -32,17 +33,24 @@ def stream(n: int, seed: int = 0) -> Rows:
     return rows
 
 
+@pytest.mark.parametrize("late", [0, 7])
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_every_step_follows_the_oracle(loss: str) -> None:
+def test_every_step_follows_the_oracle(loss: str, late: int) -> None:
+    """Targets come at once or `late` rows later; they are learned with the memos of their predictions."""
     learner, plain = AutoRegressor(loss), PlainAutoRegressor(loss, Scaler("robust"))
-    differs = 0
+    differs, waiting = 0, collections.deque[Any]()
     for step, (x, y, w) in enumerate(stream(160)):
         expected = plain.predict({name: v for name, v in x.items() if name in plain.scaler.past})
         assert learner.predict_one(x) == pytest.approx(expected, rel=1e-9, abs=1e-9), f"step {step}"
         differs += abs(expected - np.mean([t for t, _ in plain.targets] or [0.0])) > 0.5
-        learner.learn_one(x, y, w)
-        plain.learn(x, y, w)
+        known = {name: v for name, v in x.items() if name in plain.scaler.past}
+        waiting.append((x, y, w, learner.memo_one(x), plain.issue(known)))
+        if len(waiting) > late:
+            x, y, w, memo, issued = waiting.popleft()
+            learner.learn_one(x, y, w, memo)
+            plain.learn(x, y, w, issued)
     assert differs > 100
+    assert len(plain.lates) > 100 if late else not plain.lates
     weights = learner.report().experts
     assert list(weights.values()) == pytest.approx(plain.portions().tolist(), rel=1e-7)
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.oracles.lateness import lateness_ratio
+
 
 def softmax(z):
     e = np.exp(z - z.max())
@@ -27,6 +29,8 @@ class Combination:
         self.final = [1.0, final, final]  # final temperature, its variance, and that at the start
         self.counts = np.zeros(classes)
         self.right_lead = self.loss_lead = self.behind = 0.0
+        self.late = np.array([0.5, 0.5])  # weights of the mixture and of the labels' shares
+        self.lates = []  # (lag, error by label) of the labels that came late
 
     def predict(self, probabilities):
         """Return the output for these probabilities by expert and label; NaN for an expert that does not contribute."""
@@ -39,6 +43,9 @@ class Combination:
         self.weights = self.pace @ np.array([self.fast, self.slow])
         weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
+        self.experts_mixed = self.mixed
+        if self.lates:
+            self.mixed = self.late @ np.array([self.mixed, self.base_rates()])
         logits = np.log(self.mixed)
         self.mixed_logits = logits - logits.mean()
         self.sharp = softmax(self.final[0] * self.mixed_logits) if self.final[2] else self.mixed
@@ -59,9 +66,19 @@ class Combination:
     def shares(self):
         return (self.counts + 0.5) / (self.counts.sum() + 0.5 * self.classes)
 
-    def learn(self, probabilities, y):
+    def base_rates(self):
+        return (1 - self.floor) * self.counts / self.counts.sum() + self.floor / self.classes
+
+    def learn(self, probabilities, y, lag=0):
+        """Learn label y of these probabilities, after which `lag` labels were learned."""
         self.predict(probabilities)
         hit = np.eye(self.classes)[y]
+        w = 1.0
+        if lag:
+            self.lates.append((lag, hit - self.mixed))
+            w = 1 / lateness_ratio(self.lates)
+            both = -np.log([self.experts_mixed[y], self.base_rates()[y]])
+            self.late = self.shared(self.late, both, 0.001, w)
         losses = -np.log((1 - self.floor) * self.members[:, y] + self.floor / self.classes)
         losses[self.absent] = -np.log(self.mixed[y])
         # the stack: add the drift, add the Fisher information, step along the gradient
@@ -69,33 +86,33 @@ class Combination:
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         np.fill_diagonal(self.cov, np.minimum(np.diag(self.cov) + self.drift, self.prior))
         information = inputs.T @ (np.diag(q) - np.outer(q, q)) @ inputs
-        self.cov = np.linalg.inv(np.linalg.inv(self.cov) + information)
-        self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)), -20, 20)
+        self.cov = np.linalg.inv(np.linalg.inv(self.cov) + w * information)
+        self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)) * w, -20, 20)
         for e in range(self.k):
             start = (self.a[e], self.variance[e], 0.1)
-            self.a[e], self.variance[e], _ = self.updated(start, self.members[e], self.logits[e], hit)
+            self.a[e], self.variance[e], _ = self.updated(start, self.members[e], self.logits[e], hit, w)
         if self.final[2]:
-            self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit)
+            self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit, w)
         present = ~self.absent
         both = np.array([w[present] @ self.members[present, y] / w[present].sum() for w in (self.fast, self.slow)])
-        self.pace = self.shared(self.pace, -np.log((1 - self.floor) * both + self.floor / self.classes), 0.001)
-        self.fast = self.shared(self.fast, losses, self.share)
-        self.slow = self.shared(self.slow, losses, 0.001)
+        self.pace = self.shared(self.pace, -np.log((1 - self.floor) * both + self.floor / self.classes), 0.001, w)
+        self.fast = self.shared(self.fast, losses, self.share, w)
+        self.slow = self.shared(self.slow, losses, 0.001, w)
         best, common = self.sharp.argmax(), self.counts.argmax()
-        self.behind += int(y == common) - int(y == self.output.argmax())
-        self.right_lead = max(self.right_lead + int(y == best) - int(y == common), -10)
-        self.loss_lead = max(self.loss_lead + np.log(self.sharp[y] / self.shares()[y]), -10)
+        self.behind += w * (int(y == common) - int(y == self.output.argmax()))
+        self.right_lead = max(self.right_lead + w * (int(y == best) - int(y == common)), -10)
+        self.loss_lead = max(self.loss_lead + w * np.log(self.sharp[y] / self.shares()[y]), -10)
         self.counts[y] += 1
         return losses
 
-    def shared(self, weights, losses, share):
+    def shared(self, weights, losses, share, w):
         """Return exponential weights after these losses, with a part of them shared out evenly."""
-        v = weights * np.exp(-self.eta * losses)
+        v = weights * np.exp(-self.eta * w * losses)
         return share / len(v) + (1 - share) * v / v.sum()
 
-    def updated(self, temperature, q, row, hit):
+    def updated(self, temperature, q, row, hit, w):
         """Return a temperature (factor, variance, first variance) after one more label."""
         a, variance, prior = temperature
         spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
-        variance = 1 / (1 / min(variance + self.drift, prior) + spread)
-        return [float(np.clip(a - variance * ((q - hit) @ row), 0.05, 20)), variance, prior]
+        variance = 1 / (1 / min(variance + self.drift, prior) + w * spread)
+        return [float(np.clip(a - variance * w * ((q - hit) @ row), 0.05, 20)), variance, prior]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracles.lateness import lateness_ratio
 from varifold import (
     AdditiveRegressor,
     AROWRegressor,
@@ -101,6 +102,7 @@ class PlainAutoRegressor:
         self.covs = [np.eye(self.k + 1) for _ in DRIFTS]
         self.targets: list[tuple[float, float]] = []
         self.rounds, self.typical, self.squares = 0, 0.0, [0.0 for _ in DRIFTS]
+        self.lates: list[tuple[float, np.ndarray]] = []
 
     def statistics(self) -> tuple[float, float]:
         if not self.targets:
@@ -111,7 +113,11 @@ class PlainAutoRegressor:
 
     def ask(self, x: dict[str, float]) -> np.ndarray:
         """Return the predictions of the experts and, last, the stacks, in deviations from the mean."""
-        mean, deviation = self.statistics()
+        return self.stacked(self.said(x))
+
+    def said(self, x: dict[str, float]) -> np.ndarray:
+        """Return the predictions of the experts in the target's units."""
+        mean, _ = self.statistics()
         scaled = self.scaler.scaled(x, 1.0, False)
         said = []
         for place, learner in enumerate(self.learners):
@@ -121,7 +127,12 @@ class PlainAutoRegressor:
                 said.append(mean + learner.score(scaled))
             else:
                 said.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x))
-        z = (np.array(said) - mean) / deviation
+        return np.array(said)
+
+    def stacked(self, said: np.ndarray) -> np.ndarray:
+        """Return predictions in deviations from the mean, and those of the stacks."""
+        mean, deviation = self.statistics()
+        z = (said - mean) / deviation
         stacked = [stack[:-1] @ z + stack[-1] for stack in self.stacks]
         return np.append(z, np.clip(stacked, z.min() - self.typical, z.max() + self.typical))
 
@@ -175,15 +186,23 @@ class PlainAutoRegressor:
             most = max(most, 12.0 * deviation) if len(self.run) <= 30 else math.inf
         return prediction + float(np.clip(error, -most, most))
 
-    def learn(self, x: dict[str, float], y: float, w: float) -> None:
+    def issue(self, x: dict[str, float]) -> tuple[np.ndarray, int] | None:
+        """Return what the experts predict now, and how many targets were learned."""
+        return (self.said(x), self.rounds) if self.statistics()[1] > 0.0 else None
+
+    def learn(
+        self, x: dict[str, float], y: float, w: float, issued: tuple[np.ndarray, int] | None = None
+    ) -> None:
+        """Learn a target; `issued` is what issue() returned when the instance was predicted."""
         if self.first is not None:
             y = self.warm_up(x, y, w)
         mean, deviation = self.statistics()
         known = {name: v for name, v in x.items() if name in self.scaler.past}
         if deviation > 0.0:
-            z = self.ask(known)
+            z = self.ask(known) if issued is None else self.stacked(issued[0])
             y = self.without_outlier(y, float(mean + deviation * self.portions() @ z), deviation)
-            self.learn_combination(z, (y - mean) / deviation, w)
+            lag = 0 if issued is None else self.rounds - issued[1]
+            self.learn_combination(z, (y - mean) / deviation, w / self.late(z, (y - mean) / deviation, lag))
         self.targets.append((y, w))
         scaled = self.scaler.scaled(x, w, True)
         mean, deviation = self.statistics()
@@ -194,6 +213,14 @@ class PlainAutoRegressor:
                 learner.learn(scaled, y - mean - learner.score(scaled) if deviation > 0.0 else 0.0, w)
             else:
                 learner.learn_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x, y, w)
+
+    def late(self, z: np.ndarray, y: float, lag: int) -> float:
+        """Return by what the weight of a target that comes `lag` targets late is divided."""
+        if lag == 0:
+            return 1.0
+        error = (y - self.portions() @ z) / (4.0 * max(self.typical, 1e-9))
+        self.lates.append((lag, np.clip([error], -1.0, 1.0)))
+        return lateness_ratio(self.lates)
 
     def learn_combination(self, z: np.ndarray, y: float, w: float) -> None:
         rate = 1.0 / min(self.rounds + 1, 200)

@@ -7,15 +7,19 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 
 def evaluate(learner, pairs, delays=None, scored_from=0, positive=None):
-    """Evaluate a learner (dict API) on (x, y) pairs; y None is unlabelled, one delay per pair (None: never)."""
+    """Evaluate a learner (dict API) on (x, y) pairs; y None is unlabelled, one delay per pair (None: never).
+
+    A learner with memos judges the predictions that it issued.
+    """
     delays = [0] * len(pairs) if delays is None else delays
     due = sorted((t + d, t) for t, d in enumerate(delays) if d is not None and pairs[t][1] is not None)
     learned = Counter()
     order = []  # labels in order of first occurrence
-    rows = []
+    rows, memos = [], []
     for t, (x, y) in enumerate(pairs):
         if y is not None and y not in order:
             order.append(y)
+        memos.append({"memo": learner.memo_one(x)} if hasattr(learner, "memo_one") else {})
         proba = learner.predict_proba_one(x)
         answer = learner.predict_one(x)
         best = max(learned.values(), default=0)
@@ -24,10 +28,10 @@ def evaluate(learner, pairs, delays=None, scored_from=0, positive=None):
             rows.append((y, answer, proba, majority, learned[y] > 0))
         while due and due[0][0] < t + 1:
             _, i = due.pop(0)
-            learner.learn_one(*pairs[i])
+            learner.learn_one(*pairs[i], **memos[i])
             learned[pairs[i][1]] += 1
     for _, i in due:
-        learner.learn_one(*pairs[i])
+        learner.learn_one(*pairs[i], **memos[i])
     labels = [c for c in order if any(y == c for _, y in pairs)]
     return metrics(rows, labels, positive or minority(pairs, labels))
 

@@ -169,10 +169,10 @@ def test_a_change_that_fails_at_recovery_is_set_aside_and_the_rest_is_served(
 
     errors = {3: OutOfMemoryError("no memory"), 7: ZeroDivisionError()}
 
-    def changed(self: AROW, x: Any, y: Any, w: float = 1.0) -> None:
+    def changed(self: AROW, x: Any, y: Any, w: float = 1.0, memo: bytes | None = None) -> None:
         if self.steps in errors:
             raise errors.pop(self.steps)
-        learn(self, x, y, w)
+        learn(self, x, y, w, memo)
 
     served = []
 

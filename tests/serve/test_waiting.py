@@ -48,3 +48,43 @@ def test_a_label_that_comes_too_late_is_not_learned(x: dict[str, Any]) -> None:
     with pytest.raises(ExpiredError, match="'late' waits no longer"):
         apply(state, {**x, "y": "up", "id": "late"})
     assert (state.learner.steps, len(state.waiting)) == (1, 0)
+
+
+def rows(n: int) -> list[tuple[dict[str, Any], str]]:
+    """Make instances in runs of ten of the same label, so that what is learned in between tells the label."""
+    return [({"a": float(i % 7), "b": float(i // 10 % 3)}, "up" if i // 10 % 2 else "down") for i in range(n)]
+
+
+@pytest.mark.parametrize("method", ["auto", "arow"])
+def test_a_late_label_judges_the_prediction_that_was_sent(method: str) -> None:
+    """The server keeps the memo of a prediction, learns with it, and learns the same when the changes are replayed."""
+    state, again = (ModelState("m", learners.make(method, {}), Limits(), "abcdef") for _ in range(2))
+    library = learners.make(method, {})
+    stored: list[bytes] = []
+    for x, y in rows(60):
+        apply(state, {"x": x, "y": y})
+        library.learn_one(x, y)
+        again._replay(0, write_json({"x": x, "y": y}))
+    kept = []
+    for x, y in rows(30):
+        kept.append((apply(state, {"x": x, "keep": True})["id"], library.memo_one(x), x, y))
+    state._unwritten.changes.clear()
+    for given, memo, x, y in kept:
+        apply(state, {"id": given, "y": y})
+        library.learn_one(x, y, memo=memo)
+    for change in state._unwritten.changes:
+        stored += change.rows
+    assert learners.digest(state.learner) == learners.digest(library)
+    for data in stored:
+        again._replay(0, data)
+    assert learners.digest(again.learner) == learners.digest(library)
+
+
+def test_a_label_is_learned_though_the_learner_that_predicted_was_replaced() -> None:
+    state = ModelState("m", learners.make("auto", {}), Limits(), "abcdef")
+    for x, y in rows(40):
+        apply(state, {"x": x, "y": y})
+    kept = apply(state, {"x": {"a": 1.0}, "keep": True})["id"]
+    state.restore(learners.to_bytes(learners.make("arow", {})))
+    apply(state, {"id": kept, "y": "up"})
+    assert state.learner.steps == 1

@@ -125,7 +125,7 @@ cdef class Engine:
             return self.process_unlabelled(w, predict)
         if learn:
             self.reserve()
-            predict = predict or self.target.predicts_first()
+            predict = predict or (self.target.memo == NULL and self.target.predicts_first())
         together = predict and learn and w == 1.0 and self.instance.unknown == 0 and not self.calls_python
         if together and self.target.fuses():
             self.instance.present(1.0, True)
@@ -134,6 +134,8 @@ cdef class Engine:
             if predict:
                 self.predict(together)
             if learn:
+                if self.target.memo != NULL:
+                    self.target.recall(self.target.memo)
                 self.learn(w, together)
         return self.finish() if learn else 0
 
@@ -198,13 +200,14 @@ cdef class Engine:
 
     # ---------------------------------------------------------------- one instance
 
-    def learn_one(self, x, y=None, w=1.0):
-        """Learn one mapping of names to values, without a truth if y is None or NaN.
+    def learn_one(self, x, y=None, w=1.0, memo=None):
+        """Learn one mapping of names to values, without a truth if y is None or NaN; judge the prediction of the memo.
 
         If anything is wrong, or memory runs out, the state stays as it was.
         """
         self.claim()
         try:
+            self.target.take_memo(memo)
             self.learn_dict(x, y, w)
         except MemoryError as error:
             raise OutOfMemoryError(
@@ -212,6 +215,7 @@ cdef class Engine:
                 "as it was before; max_features bounds what a learner holds"
             ) from error
         finally:
+            self.target.take_memo(None)
             self.release()
 
     cdef int learn_dict(self, object x, object y, object w) except -1:
@@ -275,6 +279,29 @@ cdef class Engine:
         finally:
             self.release()
 
+    def memo_one(self, x):
+        """Return what learn_one() needs to judge the prediction that x gets now; empty if that makes no difference."""
+        self.claim()
+        try:
+            self.target.with_memo = True
+            self.predict_dict(x, False, self.target.conformal is not None)
+            return self.target.make_memo()
+        finally:
+            self.target.with_memo = False
+            self.release()
+
+    def memo_fits(self, memo):
+        """Return whether learn_one() accepts the memo."""
+        self.claim()
+        try:
+            self.target.take_memo(memo)
+            return True
+        except DataError:
+            return False
+        finally:
+            self.target.take_memo(None)
+            self.release()
+
     def bounds_one(self, x):
         """Return sets of labels or intervals (low, high) by coverage, ascending."""
         self.claim()
@@ -308,19 +335,21 @@ cdef class Engine:
     # ---------------------------------------------------------------- blocks
 
     def run(self, Block block not None, schedule=None, bint learn=True, bint predict=True, bint probabilities=False,
-            bint bounds=False):
+            bint bounds=False, list memos=None):
         """Run over a block without returning to Python between instances; return the outputs of the target.
 
         Without a schedule every row is predicted (if requested) and then learned (if requested). A schedule is an int64
         array of steps: i + 1 predicts row i, -(i + 1) learns row i, and -(n + i + 1), of n rows, learns row i without
         its label. A row that has none is learned without one. If memory runs out, the rows before are learned.
+        With `memos`, an entry per row, a row's prediction replaces its entry, and learning the row judges by it.
         """
         cdef int64_t before = self.space.step
         self.claim()
         try:
             steps = self.target.schedule(block, schedule, learn)
             self.target.begin_block(block, learn, predict, probabilities, bounds)
-            self.run_rows(block, steps, schedule is not None, learn, predict)
+            self.target.with_memo = memos is not None
+            self.run_rows(block, steps, schedule is not None, learn, predict, memos)
             return self.target.end_block()
         except MemoryError as error:
             learned = self.space.step - before
@@ -330,9 +359,12 @@ cdef class Engine:
             ) from error
         finally:
             self.target.end_block()
+            self.target.with_memo = False
+            self.target.take_memo(None)
             self.release()
 
-    cdef int run_rows(self, Block block, const int64_t[::1] steps, bint scheduled, bint learn, bint predict) except -1:
+    cdef int run_rows(self, Block block, const int64_t[::1] steps, bint scheduled, bint learn, bint predict,
+                      list memos) except -1:
         cdef const int64_t[::1] ptr = block.indptr
         cdef const int32_t[::1] idx = block.indices if len(block.indices) else np.zeros(1, dtype=np.int32)
         cdef const double[::1] val = block.values if len(block.values) else np.zeros(1)
@@ -340,7 +372,9 @@ cdef class Engine:
         cdef bint weighted = block.weights is not None
         cdef Py_ssize_t i, row, n = len(block)
         cdef int64_t code
-        cdef bint learns
+        cdef bint learns, with_memos = memos is not None
+        if with_memos and len(memos) != n:
+            raise DataError(f"{len(memos):,} memos for {n:,} rows; pass one per row, None for a row without")
         self.instance.bind(block.vocabulary)
         self.instance.reserve(int(np.diff(block.indptr).max()) if n else 0)
         with nogil:
@@ -357,9 +391,16 @@ cdef class Engine:
                     if code < -n:
                         self.target.has_truth = False
                         self.target.y = NO_LABEL
+                    if with_memos and scheduled:
+                        with gil:
+                            self.target.take_memo(memos[row])
+                            memos[row] = None
                 self.process(weights[row] if weighted else 1.0, learns, predict and code > 0)
                 if predict and code > 0:
                     self.target.write_row(row)
+                    if with_memos and scheduled:
+                        with gil:
+                            memos[row] = self.target.make_memo()
         return 0
 
     # ---------------------------------------------------------------- features

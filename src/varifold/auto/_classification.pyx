@@ -30,6 +30,7 @@ from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._error_watch cimport ErrorWatch
 from varifold.auto._expert_set cimport BOUNDED, COLUMNS, ExpertSet
 from varifold.auto._guard cimport GUARD_NUMBERS, Guard, guard_holds, guard_learn
+from varifold.auto._lateness cimport LATENESS_NUMBERS, Lateness, lateness_learn, lateness_ratio
 from varifold.auto._restarting cimport RestartingModel, restarted_at, set_prediction
 from varifold.auto._stacking cimport (
     TEMPERATURE_NUMBERS, Stack, Temperature, stack_biases, stack_free, stack_lay_out, stack_learn, stack_make,
@@ -109,11 +110,14 @@ cdef class ClassificationMixture(Model):
     cdef double* usual_logits          # [class][expert]: running means, used in place of a paused expert's logits
     cdef Experts slow                  # weights like those of `experts`, with less weight shared
     cdef Experts pace                  # weights of the mixtures with fast and with slow weights
+    cdef Experts late                  # weights of the mixture and of the labels' shares, once labels come late
     cdef Temperature* temperature      # [expert]
     cdef Stack stack
     cdef Temperature* final            # of the mixture
     cdef double final_variance         # of its temperature at the start, never exceeded
     cdef Guard* guard
+    cdef Lateness* lateness
+    cdef double* mean_error            # [class]
     cdef double guard_strength, guard_full
     cdef double threshold
     cdef double* class_weight          # [class]: weight learned
@@ -125,6 +129,9 @@ cdef class ClassificationMixture(Model):
     # of the instance at hand
     cdef double* score                 # [class]: of one expert
     cdef double* logit                 # [expert][class]
+    cdef int64_t* idle                 # [expert]: took no part in the prediction
+    cdef int recalled                  # classes of the memo that was read, -1 for none
+    cdef double lag                    # labels learned since it was written
     cdef double* calibrated            # [expert and stack][class]: probabilities
     cdef int64_t* predicted            # [expert]: class with the largest score, of those that restart
     cdef double* mixed                 # [class]: probabilities of the mixture,
@@ -152,7 +159,7 @@ cdef class ClassificationMixture(Model):
         self.guard_strength = guard
         self.guard_full = guard_full
         self.final_variance = final_variance
-        self.categories_at = -1
+        self.categories_at = self.recalled = -1
         self.arrays.scratch(&self.pausing, fixed(k))
         self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.restarts, fixed(k))
@@ -163,14 +170,18 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("usual_logits", &self.usual_logits, per_class(width=k))
         self.arrays.declare("slow_weights", &self.slow.held, fixed(k + 1, high=0))
         self.arrays.declare("pace", &self.pace.held, fixed(2, high=0))
+        self.arrays.declare("late", &self.late.held, fixed(2, high=0))
         self.arrays.declare("temperature", <double**> &self.temperature, fixed(k, width=TEMPERATURE_NUMBERS))
         self.arrays.declare("final_temperature", <double**> &self.final, fixed(TEMPERATURE_NUMBERS))
         self.arrays.declare("guard", <double**> &self.guard, fixed(GUARD_NUMBERS))
+        self.arrays.declare("lateness", <double**> &self.lateness, fixed(LATENESS_NUMBERS, low=0))
+        self.arrays.declare("lateness.mean_error", &self.mean_error, per_class(low=-1, high=1))
         self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
         self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.scratch(&self.score, per_class())
         self.arrays.scratch(&self.logit, per_class(width=k))
+        self.arrays.scratch(&self.idle, fixed(k))
         self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.predicted, fixed(k))
         self.arrays.scratch(&self.mixed, per_class())
@@ -185,10 +196,10 @@ cdef class ClassificationMixture(Model):
             raise MemoryError
         self.final.factor = 1.0
         self.final.variance = final_variance
-        self.slow.k, self.pace.k = k + 1, 2
-        self.slow.rate = self.pace.rate = FIXED_RATE
-        self.slow.eta = self.pace.eta = RATE
-        self.slow.share = self.pace.share = SLOW_SHARE
+        self.slow.k, self.pace.k, self.late.k = k + 1, 2, 2
+        self.slow.rate = self.pace.rate = self.late.rate = FIXED_RATE
+        self.slow.eta = self.pace.eta = self.late.eta = RATE
+        self.slow.share = self.pace.share = self.late.share = SLOW_SHARE
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
             self.pausing[e] = PAUSING.index(expert.pausing)
             self.matrix_side[e] = expert.matrix_side or 0
@@ -311,7 +322,11 @@ cdef class ClassificationMixture(Model):
             return
         keep_last(&self.experts.views, v)
         self.predict_experts(v)
-        self.mix(v.step)
+        self.combine()
+
+    cdef void combine(self) noexcept nogil:
+        """Predict with stack, mixture and guard from the experts' logits."""
+        self.mix()
         self.sharpen()
         self.apply_guard()
 
@@ -325,7 +340,8 @@ cdef class ClassificationMixture(Model):
         for e in range(self.experts.count):
             logit = self.logit + e * k
             p = self.calibrated + e * k
-            if self.is_idle(e, v.step):
+            self.idle[e] = self.is_idle(e, v.step)
+            if self.idle[e]:
                 for c in range(k):
                     logit[c] = 0.0 if self.takes_no_part(e) else self.usual_logits[c * self.experts.count + e]
                 continue
@@ -339,10 +355,17 @@ cdef class ClassificationMixture(Model):
                 mean += logit[c] / k
             for c in range(k):
                 logit[c] = min(max(logit[c] - mean, -LARGEST_LOGIT), LARGEST_LOGIT)
-                p[c] = self.temperature[e].factor * logit[c]
-            softmax(k, p, p)
+            self.calibrate(e)
 
-    cdef void mix(self, int64_t step) noexcept nogil:
+    cdef void calibrate(self, int e) noexcept nogil:
+        """Compute an expert's probabilities from its logits."""
+        cdef int c, k = self.classes
+        cdef double* p = self.calibrated + e * k
+        for c in range(k):
+            p[c] = self.temperature[e].factor * self.logit[e * k + c]
+        softmax(k, p, p)
+
+    cdef void mix(self) noexcept nogil:
         """Predict with the stack, and mix it with the experts that are not idle."""
         cdef int e, c, k = self.classes, stack = self.experts.count
         cdef double total = 0.0
@@ -350,13 +373,36 @@ cdef class ClassificationMixture(Model):
         self.find_portions()
         memset(self.mixed, 0, k * sizeof(double))
         for e in range(stack + 1):
-            if e < stack and self.is_idle(e, step):
+            if e < stack and self.idle[e]:
                 continue
             total += self.experts.portion[e]
             for c in range(k):
                 self.mixed[c] += self.experts.portion[e] * self.calibrated[e * k + c]
         for c in range(k):
             self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
+        if self.lateness.count > 0.0:
+            self.mix_base_rate()
+
+    cdef void mix_base_rate(self) noexcept nogil:
+        """Mix the shares of the labels in: where labels come late, all experts may be worse than that."""
+        cdef int c
+        cdef double total = self.total_weight()
+        cdef double weight[2]
+        experts_weights(&self.late, weight)
+        for c in range(self.classes):
+            self.mixed[c] = weight[0] * self.mixed[c] + weight[1] * self.base_rate(c, total)
+
+    cdef double total_weight(self) noexcept nogil:
+        """Return the weight of all labels learned."""
+        cdef int c
+        cdef double total = 0.0
+        for c in range(self.classes):
+            total += self.class_weight[c]
+        return total
+
+    cdef double base_rate(self, int c, double total) noexcept nogil:
+        """Return the share of a label, with the uniform part of every mixed probability."""
+        return (1.0 - FLOOR) * self.class_weight[c] / total + FLOOR / self.classes
 
     cdef void find_portions(self) noexcept nogil:
         """Mix the fast and the slow weights of experts and stack."""
@@ -368,12 +414,12 @@ cdef class ClassificationMixture(Model):
         for e in range(self.experts.count + 1):
             self.experts.portion[e] = pace[0] * self.fast_portion[e] + pace[1] * self.slow_portion[e]
 
-    cdef double mixture_loss(self, const double* portion, int64_t step, int y) noexcept nogil:
+    cdef double mixture_loss(self, const double* portion, int y) noexcept nogil:
         """Return the log loss of the experts that are not idle and the stack, mixed by these weights."""
         cdef int e, k = self.classes, stack = self.experts.count
         cdef double right = 0.0, total = 0.0
         for e in range(stack + 1):
-            if e == stack or not self.is_idle(e, step):
+            if e == stack or not self.idle[e]:
                 total += portion[e]
                 right += portion[e] * self.calibrated[e * k + y]
         return -log((1.0 - FLOOR) * right / total + FLOOR / k)
@@ -422,12 +468,43 @@ cdef class ClassificationMixture(Model):
 
     # ---------------------------------------------------------------- learning
 
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        return 1 + self.experts.count * (classes + 1)
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write by expert whether it was idle, and its logits."""
+        cdef int e, k = self.classes
+        out[0] = self.recent_error.count
+        out += 1
+        for e in range(self.experts.count):
+            out[e * (k + 1)] = self.idle[e]
+            memcpy(out + e * (k + 1) + 1, self.logit + e * k, k * sizeof(double))
+
+    cdef void read_memo(self, const double* memo, int classes) noexcept nogil:
+        """Let learn() judge these logits; labels learned since then were the least probable."""
+        cdef int e, c
+        cdef const double* logit
+        self.lag = self.recent_error.count - min(max(memo[0], 0.0), self.recent_error.count)
+        memo += 1
+        for e in range(self.experts.count):
+            logit = memo + e * (classes + 1) + 1
+            self.idle[e] = logit[-1] != 0.0 or self.takes_no_part(e)
+            for c in range(self.classes):
+                self.logit[e * self.classes + c] = (
+                    min(max(logit[c], -LARGEST_LOGIT), LARGEST_LOGIT) if c < classes else -LARGEST_LOGIT)
+            self.calibrate(e)
+        self.recalled = classes
+
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int e
-        if self.classes > 1 and self.class_weight[y] > 0.0:
+        if self.recalled >= 0 and y >= self.recalled:    # it could not be predicted
+            running_learn(self.recent_error, 1.0)
+        elif self.classes > 1 and self.class_weight[y] > 0.0:
             self.learn_combination(v, y, w)
         elif self.classes > 1 or self.class_weight[y] > 0.0:    # the first instance of another label; or the only label
             running_learn(self.recent_error, self.class_weight[y] == 0.0)
+        self.recalled = -1
+        self.lag = 0.0
         self.class_weight[y] += w
         forget_last(&self.experts.views)
         self.learn_experts(v, y, w)
@@ -451,11 +528,15 @@ cdef class ClassificationMixture(Model):
         """Update all that combines the experts with their predictions, before they learn the instance."""
         cdef int e, k = self.classes, stack = self.experts.count
         cdef double paces[2]
-        self.predict_all(without_new(&self.experts.views, v))
-        self.pass_predictions(v.step)
+        if self.recalled >= 0:
+            self.combine()
+            w = self.late_weight(y, w) if self.lag > 0.0 else w
+        else:
+            self.predict_all(without_new(&self.experts.views, v))
+            self.pass_predictions()
         self.record(v.step, y)
         for e in range(stack + 1):
-            if e < stack and self.is_idle(e, v.step):    # its loss is estimated, and never below the mixture's
+            if e < stack and self.idle[e]:    # its loss is estimated, and never below the mixture's
                 self.loss[e] = max(self.excess_loss[e], 0.0) - log(self.mixed[y])
             else:
                 self.loss[e] = -log((1.0 - FLOOR) * self.calibrated[e * k + y] + FLOOR / k)
@@ -463,17 +544,30 @@ cdef class ClassificationMixture(Model):
                     self.excess_loss[e] += (self.loss[e] + log(self.mixed[y]) - self.excess_loss[e]) / MEMORY
         stack_learn(&self.stack, self.logit, self.calibrated + stack * k, y, w, DRIFT)
         for e in range(stack):
-            if not self.is_idle(e, v.step):
+            if not self.idle[e]:
                 self.update_use(e)
                 temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
                                   self.calibrated + e * k, y, w, DRIFT)
-        paces[0] = self.mixture_loss(self.fast_portion, v.step, y)
-        paces[1] = self.mixture_loss(self.slow_portion, v.step, y)
+        paces[0] = self.mixture_loss(self.fast_portion, y)
+        paces[1] = self.mixture_loss(self.slow_portion, y)
         experts_learn(&self.pace, paces, w)
         experts_learn(&self.slow, self.loss, w)
         experts_learn(&self.experts.weights, self.loss, w)
         guard_learn(self.guard, k, self.sharpened, self.output, self.class_weight, y, w)
         temperature_learn(self.final, self.final_variance, k, self.mixed_logit, self.sharpened, y, w, DRIFT)
+
+    cdef double late_weight(self, int y, double w) noexcept nogil:
+        """Return the weight that the label of a memo counts with; weigh the labels' shares against the mixture."""
+        cdef int c, k = self.classes
+        cdef double losses[2]
+        for c in range(k):
+            self.score[c] = (c == y) - self.mixed[c]
+        lateness_learn(self.lateness, self.lag, k, self.score, self.mean_error)
+        w /= lateness_ratio(self.lateness, self.lag)
+        losses[0] = self.mixture_loss(self.experts.portion, y)
+        losses[1] = -log(self.base_rate(y, self.total_weight()))
+        experts_learn(&self.late, losses, w)
+        return w
 
     cdef void update_use(self, int e) noexcept nogil:
         """Update how much the stack uses an expert: the distance of its weighted logits from their usual values."""
@@ -487,11 +581,11 @@ cdef class ClassificationMixture(Model):
             usual[0] += moved / MEMORY
         self.stack_use[e] += (fabs(self.stack.mean[e]) * sqrt(square / k) - self.stack_use[e]) / MEMORY
 
-    cdef void pass_predictions(self, int64_t step) noexcept nogil:
+    cdef void pass_predictions(self) noexcept nogil:
         """Pass to restarting experts what they have predicted for the instance that they learn next."""
         cdef int e
         for e in range(self.experts.count):
-            if self.restarts[e] and not self.is_idle(e, step):
+            if self.restarts[e] and not self.idle[e]:
                 (<prediction_call> set_prediction)(self.components.inner[e], <int> self.predicted[e])
 
     cdef bint was_restarted(self, int e, int64_t step) noexcept nogil:
@@ -561,7 +655,7 @@ cdef class ClassificationMixture(Model):
         self.predict_all(v)
         self.bound_columns(v)    # predict_all() may have reused predictions
         for e in range(stack):
-            if self.experts.sees[e] == COLUMNS or self.is_idle(e, v.step):
+            if self.experts.sees[e] == COLUMNS or self.idle[e]:
                 continue
             part = (self.experts.portion[e] * self.temperature[e].factor
                     + self.experts.portion[stack] * self.stack.mean[e])

@@ -33,6 +33,7 @@ from varifold._numeric.hedge cimport experts_learn, experts_weights
 from varifold._numeric.kernels cimport add_multiple, subtract_quotients
 from varifold._numeric.memory cimport out_of_memory
 from varifold.auto._expert_set cimport COLUMNS, ExpertSet
+from varifold.auto._lateness cimport LATENESS_NUMBERS, Lateness, lateness_learn, lateness_ratio
 from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_append, level_jumped, level_return, level_step
 from varifold.auto._views cimport without_new
 from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, WarmUp, within_bounds
@@ -97,12 +98,17 @@ cdef class RegressionMixture(RegressionModel):
     cdef double* mean              # [stack][k + 1]: its weights and its constant
     cdef double* cov               # [stack][k + 1][k + 1]: their covariance
     cdef double* variance          # [k + 1]: their variances at the start, never exceeded
+    cdef Lateness* lateness
+    cdef double* mean_error        # signed, of late targets
     cdef Level* level              # an offset to the experts' predictions
     cdef WarmUp warm_up            # the first instances, until it is known which targets are outliers
     cdef RegressionMixture relearned   # one that has learned these without outliers; learning adopts it
 
     # of the instance at hand, in deviations from the mean
     cdef double* prediction        # [k + STACKS]: of experts and stacks
+    cdef double* issued            # [k]: predictions of the experts in the target's units, or those of a memo
+    cdef bint recalled             # they are those of a memo,
+    cdef double lag                # written this many targets ago
     cdef double* loss              # [k + STACKS]
     cdef double* input             # [k + 1]: of the stacks: predictions of the experts and 1
     cdef double* work              # [k + 1]
@@ -124,9 +130,12 @@ cdef class RegressionMixture(RegressionModel):
         self.arrays.declare("errors", <double**> &self.errors, fixed(ERRORS_NUMBERS))
         self.arrays.declare("stack.mean", &self.mean, fixed(STACKS, width=k + 1))
         self.arrays.declare("stack.covariance", &self.cov, fixed(STACKS * (k + 1), width=k + 1))
+        self.arrays.declare("lateness", <double**> &self.lateness, fixed(LATENESS_NUMBERS, low=0))
+        self.arrays.declare("lateness.mean_error", &self.mean_error, fixed(1, low=-1, high=1))
         self.arrays.declare("level", <double**> &self.level, fixed(LEVEL_NUMBERS))
         self.arrays.scratch(&self.variance, fixed(k + 1))
         self.arrays.scratch(&self.prediction, fixed(k + STACKS))
+        self.arrays.scratch(&self.issued, fixed(k))
         self.arrays.scratch(&self.loss, fixed(k + STACKS))
         self.arrays.scratch(&self.input, fixed(k + 1))
         self.arrays.scratch(&self.work, fixed(k + 1))
@@ -232,17 +241,25 @@ cdef class RegressionMixture(RegressionModel):
 
     cdef void predict_all(self, View* v) noexcept nogil:
         """Predict with every expert and the stacks; a disabled expert predicts the mean."""
-        cdef int e, s
-        cdef double z
+        cdef int e
         for e in range(self.experts.count):
             self.prediction[e] = 0.0
-            if self.experts.disabled[e]:
-                continue
-            z = (predict_component(self.components, e, self.seen_by(e, v)) - self.own.mean) / self.own.deviation
-            self.prediction[e] = cut(z, FAR) if isfinite(z) else 0.0
+            self.issued[e] = self.own.mean
+            if not self.experts.disabled[e]:
+                self.issued[e] = predict_component(self.components, e, self.seen_by(e, v))
+                self.prediction[e] = self.in_deviations(self.issued[e])
+        self.predict_stacks()
+
+    cdef void predict_stacks(self) noexcept nogil:
+        cdef int s
         for s in range(STACKS):
             self.prediction[self.experts.count + s] = self.stacked(self.mean + s * (self.experts.count + 1))
         self.experts.update_portions()
+
+    cdef double in_deviations(self, double y) noexcept nogil:
+        """Return an expert's prediction in deviations from the mean."""
+        cdef double z = (y - self.own.mean) / self.own.deviation
+        return cut(z, FAR) if isfinite(z) else 0.0
 
     cdef double stacked(self, const double* mean) noexcept nogil:
         """Return a stack's prediction, at most a typical error outside of the experts' predictions."""
@@ -276,23 +293,56 @@ cdef class RegressionMixture(RegressionModel):
 
     # ---------------------------------------------------------------- learning
 
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        return self.experts.count + 2
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write whether the experts predicted, how many targets were learned, and the predictions in their units."""
+        cdef int e
+        out[0] = self.own.deviation > 0.0
+        out[1] = self.statistics.rounds
+        for e in range(self.experts.count):
+            out[e + 2] = self.issued[e] if isfinite(self.issued[e]) else self.own.mean
+
+    cdef void read_memo(self, const double* memo, int classes) noexcept nogil:
+        if memo[0] != 0.0:
+            self.recalled = True
+            self.lag = self.statistics.rounds - min(max(memo[1], 0.0), self.statistics.rounds)
+            memcpy(self.issued, memo + 2, self.experts.count * sizeof(double))
+
+    cdef void recall(self) noexcept nogil:
+        """Combine the experts' predictions of the memo."""
+        cdef int e
+        for e in range(self.experts.count):
+            self.prediction[e] = 0.0 if self.experts.disabled[e] else self.in_deviations(self.issued[e])
+        self.predict_stacks()
+
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
         cdef double z, learned
         cdef double* row
         if not self.warm_up.over:
             y = self.warm(v, y, w)
-        if self.own.deviation > 0.0:
+        if self.own.deviation > 0.0 and self.recalled:
+            self.recall()
+        elif self.own.deviation > 0.0:
             self.predict_all(without_new(&self.experts.views, v))
         learned = cut(self.without_outlier(y), LARGEST)  # an offset may lead beyond what targets may be
         if self.own.deviation > 0.0:
             z = cut((learned - self.own.mean) / self.own.deviation, FAR)
             self.count_error(fabs(z - self.mixed()) * self.own.deviation)
-            self.learn_combination(z, w)
+            self.learn_combination(z, self.late_weight(z, w) if self.recalled and self.lag > 0.0 else w)
+        self.recalled = False
         self.own.absorb(learned, w)
         self.learn_experts(v, learned, w)
         row = self.experts.history.next_row(v.step)
         if row != NULL:
             experts_weights(&self.experts.weights, row)
+
+    cdef double late_weight(self, double z, double w) noexcept nogil:
+        """Return the weight that the target of a memo counts with."""
+        cdef double error = cut((z - self.mixed()) / (WORST * max(self.statistics.typical_error, SMALLEST)), 1.0)
+        lateness_learn(self.lateness, self.lag, 1, &error, self.mean_error)
+        return w / lateness_ratio(self.lateness, self.lag)
 
     cdef double without_outlier(self, double y) noexcept nogil:
         """Return the target less the offset of the level; move it towards the prediction if it is an outlier."""

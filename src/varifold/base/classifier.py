@@ -117,13 +117,29 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Instance, y: Hashable, w: float = 1.0) -> None:
+    def learn_one(self, x: Instance, y: Hashable, w: float = 1.0, memo: bytes | None = None) -> None:
         """Learn one instance with sample weight w (0 does nothing).
 
         A label of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
-        instance otherwise (`traits.unlabelled`).
+        instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
         """
-        self._engine.learn_one(x, y, w)
+        self._engine.learn_one(x, y, w, memo)
+
+    def memo_one(self, x: Instance) -> bytes:
+        """Return the memo of the prediction that the instance gets now, for `learn_one` once its label arrives.
+
+        What judges predictions (weights of experts, calibration, sets) should judge those that were issued. A label
+        that arrives late is learned after others, which may tell it already: the learner would seem better than it was.
+        Keep the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes
+        nothing.
+        """
+        memo: bytes = self._engine.memo_one(x)
+        return memo
+
+    def memo_fits(self, x: Instance, memo: bytes) -> bool:
+        """Return whether `learn_one` accepts the memo of an instance; not if a learner of another shape made it."""
+        fits: bool = self._engine.memo_fits(memo)
+        return fits
 
     def _check_one(self, x: Instance, y: Hashable = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
@@ -253,14 +269,14 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return frames.set_table(labels, sets[:, place], X)
 
     def run_sets(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Run `run_block` and also return the sets predicted before learning, as bools: rows x coverages x labels."""
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
         classes, probabilities, sets = self._engine.run(
-            block, schedule=checked_schedule(schedule), probabilities=True, bounds=True
+            block, schedule=checked_schedule(schedule), probabilities=True, bounds=True, memos=memos
         )
         return classes, probabilities, sets
 
@@ -275,15 +291,18 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)
 
     def run_block(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it, and -(n + i + 1), of n rows, learns it without its
-        label) models labels that arrive late or never.
+        label) models labels that arrive late or never. With `memos`, a list with an entry per row, predicting a row of
+        the schedule replaces its entry, and learning it uses that, as `memo_one` and `learn_one` do.
         """
         check_block(block)
-        classes, probabilities, _ = self._engine.run(block, schedule=checked_schedule(schedule), probabilities=True)
+        classes, probabilities, _ = self._engine.run(
+            block, schedule=checked_schedule(schedule), probabilities=True, memos=memos
+        )
         return classes, probabilities
 
     # ------------------------------------------------------------------ looking inside

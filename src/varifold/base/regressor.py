@@ -71,13 +71,28 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Instance, y: float, w: float = 1.0) -> None:
+    def learn_one(self, x: Instance, y: float, w: float = 1.0, memo: bytes | None = None) -> None:
         """Learn one instance and its target with sample weight w (0 does nothing).
 
         A target of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
-        instance otherwise (`traits.unlabelled`).
+        instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
         """
-        self._engine.learn_one(x, y, w)
+        self._engine.learn_one(x, y, w, memo)
+
+    def memo_one(self, x: Instance) -> bytes:
+        """Return the memo of the prediction that the instance gets now, for `learn_one` once its target arrives.
+
+        What judges predictions (weights of experts, intervals) should judge those that were issued. A target that
+        arrives late is learned after others, which may tell it already: the learner would seem better than it was. Keep
+        the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes nothing.
+        """
+        memo: bytes = self._engine.memo_one(x)
+        return memo
+
+    def memo_fits(self, x: Instance, memo: bytes) -> bool:
+        """Return whether `learn_one` accepts the memo of an instance; not if a learner of another shape made it."""
+        fits: bool = self._engine.memo_fits(memo)
+        return fits
 
     def _check_one(self, x: Instance, y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown target."""
@@ -170,24 +185,29 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         return frames.interval_table(bounds[:, place], X)
 
     def run_intervals(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Run `run_block` and also return the intervals predicted before learning: rows x coverages x (low, high)."""
         check_block(block)
         if not self.coverages:
             self._coverage_index(0.9)
-        predictions, bounds = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), bounds=True)
+        predictions, bounds = self._engine.run(
+            with_numbers(block), schedule=checked_schedule(schedule), bounds=True, memos=memos
+        )
         return predictions, bounds
 
-    def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    def run_block(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
+    ) -> np.ndarray[Any, Any]:
         """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it, and -(n + i + 1), of n rows, learns it without its
-        target) models targets that arrive late or never.
+        target) models targets that arrive late or never. With `memos`, a list with an entry per row, predicting a row
+        of the schedule replaces its entry, and learning it uses that, as `memo_one` and `learn_one` do.
         """
         check_block(block)
         predictions: np.ndarray[Any, Any]
-        predictions, _ = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule))
+        predictions, _ = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), memos=memos)
         return predictions
 
 

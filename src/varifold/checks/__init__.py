@@ -80,6 +80,7 @@ WHERE_ABLE: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (apis.check_predict_many, (*BLOCK_API, "predict_many")),
     (apis.check_blocks, BLOCK_API),
     (apis.check_schedule, ("run_block",)),
+    (apis.check_memos, ("run_block", "memo_one")),
     (apis.check_unlabelled, ("run_block", "traits")),
     (apis.check_frames, BLOCK_API),
     (apis.check_changing_columns, BLOCK_API),

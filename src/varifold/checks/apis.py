@@ -82,6 +82,26 @@ def check_schedule(learner: Any) -> None:
     assert_same(one, many, pairs, "a schedule")
 
 
+def check_memos(learner: Any) -> None:
+    """A memo that is used at once changes nothing; late ones do the same through `run_block` and `learn_one`."""
+    pairs = stream_of(learner, 60)
+    plain, at_once, one, many = (learner.clone() for _ in range(4))
+    for x, y in pairs:
+        plain.learn_one(x, y)
+        at_once.learn_one(x, y, memo=at_once.memo_one(x))
+    assert_same(plain, at_once, pairs, "a memo that is used at once")
+    plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
+    block = to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=is_regressor(learner))
+    many.run_block(block, np.array(plan), [None] * len(pairs))
+    memos: dict[int, bytes] = {}
+    for s in plan:
+        if s > 0:
+            memos[s] = one.memo_one(pairs[s - 1][0])
+        else:
+            one.learn_one(*pairs[-s - 1], memo=memos[-s])
+    assert_same(one, many, pairs, "a schedule with memos")
+
+
 def check_unlabelled(learner: Any) -> None:
     """Instances without a label are learned or ignored as `traits.unlabelled` states, by every way to learn them."""
     pairs = stream_of(learner, 150, labels=("a", "b", "c"))

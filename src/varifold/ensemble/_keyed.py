@@ -185,10 +185,25 @@ class KeyedLearner(Saved):
     # ------------------------------------------------------------------ one instance
 
     @exclusive
-    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one instance and its label or target with the learner of its key; make one for a new key."""
-        if self._learn(x, y, w) and not self._numeric:
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0, memo: bytes | None = None) -> None:
+        """Learn one instance and its label or target with the learner of its key; make one for a new key.
+
+        `memo` is what `memo_one` returned when the instance was predicted.
+        """
+        if self._learn(x, y, w, memo) and not self._numeric:
             self._labels.setdefault(plain_label(y))
+
+    def memo_one(self, x: Mapping[Any, Any]) -> bytes:
+        """Return the memo of the prediction of the key's learner, see `VaryingClassifier.memo_one`."""
+        learner, rest = self._for(x)
+        memo: bytes = learner.memo_one(rest)
+        return memo
+
+    def memo_fits(self, x: Mapping[Any, Any], memo: bytes) -> bool:
+        """Return whether the key's learner accepts the memo of an instance."""
+        learner, rest = self._for(x)
+        fits: bool = learner.memo_fits(rest, memo)
+        return fits
 
     def _learn(self, x: Mapping[Any, Any], *truth: Any) -> bool:
         """Learn one instance with the learner of its key; return whether it counts as a step."""
@@ -264,7 +279,12 @@ class KeyedLearner(Saved):
         return [None] * len(block) if numbers is None else numbers.tolist()
 
     def _run_rows(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None, targets: Any, predict: Callable[[int], None]
+        self,
+        block: Block,
+        schedule: np.ndarray[Any, Any] | None,
+        targets: Any,
+        predict: Callable[[int], None],
+        memos: list[bytes | None] | None,
     ) -> None:
         """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
         rows, n = list(block.rows()), len(block)
@@ -275,8 +295,11 @@ class KeyedLearner(Saved):
             i = abs(event) - 1
             if event > 0:
                 predict(i)
+                if memos is not None:
+                    memos[i] = self.memo_one(rows[i])
             else:
-                self.learn_one(rows[i], targets[i], 1.0 if block.weights is None else float(block.weights[i]))
+                weight = 1.0 if block.weights is None else float(block.weights[i])
+                self.learn_one(rows[i], targets[i], weight, None if memos is None else memos[i])
 
     @exclusive
     def rename(self, names: Mapping[Key, Key]) -> None:

@@ -78,23 +78,27 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
         return found
 
     def run_block(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models labels that arrive late.
         """
-        codes, probabilities, _ = self._run(block, schedule, ())
+        codes, probabilities, _ = self._run(block, schedule, (), memos)
         return codes, probabilities
 
     def run_sets(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Run `run_block` and also return the sets predicted before learning, as bools: rows x coverages x labels."""
-        return self._run(block, schedule, self.coverages)
+        return self._run(block, schedule, self.coverages, memos)
 
     def _run(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None, coverages: tuple[float, ...]
+        self,
+        block: Block,
+        schedule: np.ndarray[Any, Any] | None,
+        coverages: tuple[float, ...],
+        memos: list[bytes | None] | None,
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows, n = list(block.rows()), len(block)
         predictions: list[Any] = [None] * n
@@ -105,7 +109,7 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
             predictions[i], shares[i] = self.predict_one(rows[i]), self.predict_proba_one(rows[i])
             sets[i] = [self.predict_set_one(rows[i], coverage) for coverage in coverages]
 
-        self._run_rows(block, schedule, block.y, predict)
+        self._run_rows(block, schedule, block.y, predict, memos)
         index = {y: k for k, y in enumerate(self._labels)}
         codes = np.array([index.get(y, -1) for y in predictions], dtype=np.int32)
         probabilities = np.zeros((n, max(1, len(index))))
@@ -175,22 +179,28 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
         found: dict[Any, float] = learner.explain_one(rest)
         return found
 
-    def run_block(self, block: Block, schedule: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    def run_block(
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
+    ) -> np.ndarray[Any, Any]:
         """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
         A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models targets that arrive late.
         """
-        found, _ = self._run(block, schedule, ())
+        found, _ = self._run(block, schedule, (), memos)
         return found
 
     def run_intervals(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None = None
+        self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Run `run_block` and also return the intervals predicted before learning: rows x coverages x (low, high)."""
-        return self._run(block, schedule, self.coverages)
+        return self._run(block, schedule, self.coverages, memos)
 
     def _run(
-        self, block: Block, schedule: np.ndarray[Any, Any] | None, coverages: tuple[float, ...]
+        self,
+        block: Block,
+        schedule: np.ndarray[Any, Any] | None,
+        coverages: tuple[float, ...],
+        memos: list[bytes | None] | None,
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows = list(block.rows())
         found, bounds = np.full(len(block), np.nan), np.full((len(block), len(coverages), 2), np.nan)
@@ -200,7 +210,7 @@ class PerKeyRegressor(KeyedLearner, river_base.Regressor):
             for place, coverage in enumerate(coverages):
                 bounds[i, place] = self.predict_interval_one(rows[i], coverage)
 
-        self._run_rows(block, schedule, self._targets(block), predict)
+        self._run_rows(block, schedule, self._targets(block), predict, memos)
         return found, bounds
 
 

@@ -15,6 +15,7 @@ from varifold.evaluate.label_queue import LabelQueue, Waiting
 from varifold.evaluate.metrics import Bools, Floats, Ints
 from varifold.streams import Batch
 
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 Delay = float | str | Callable[[Mapping[Any, Any], Any], float | None] | None
 
 
@@ -35,6 +36,8 @@ class Schedule:
     """For each new instance, the number of `learned` before its prediction."""
     known: Bools
     """For each new instance, whether its label was learned before its prediction."""
+    kept: Ints
+    """Instances of the batch that wait for their label; they come first in the batch of the next schedule."""
 
 
 class DelayedLabels:
@@ -78,7 +81,7 @@ class DelayedLabels:
         known = self._known(batch.block, now, due)
         self.clock += n
         if self.waiting is None and np.array_equal(due, now):
-            return Schedule(batch, n, None, _learned(batch.block), np.arange(n), known)
+            return Schedule(batch, n, None, _learned(batch.block), np.arange(n), known, _NONE)
         old = len(self.numbers)
         if self.waiting is not None:
             batch = batch.after(self.waiting)
@@ -86,9 +89,9 @@ class DelayedLabels:
         ready = np.flatnonzero(due < self.clock)
         ready = ready[np.argsort(due[ready], kind="stable")]
         before = np.searchsorted(due[ready], now)
-        self._keep(batch, old, due)
+        kept = self._keep(batch, old, due)
         events = self._events(len(batch.block), old, now, due, ready)
-        return Schedule(batch, n, events, _learned(batch.block)[ready], before, known)
+        return Schedule(batch, n, events, _learned(batch.block)[ready], before, known, kept)
 
     def _events(self, rows: int, old: int, now: Floats, due: Floats, ready: Ints) -> Ints:
         """Order predictions, labels that arrive, and instances that are learned without a label."""
@@ -109,8 +112,7 @@ class DelayedLabels:
             return None
         order = np.argsort(self._due_before(np.inf), kind="stable")
         batch, self.waiting = self.waiting, None
-        none: Ints = np.zeros(0, dtype=np.int64)
-        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], none, none.astype(bool))
+        return Schedule(batch, 0, -(order + 1), _learned(batch.block)[order], _NONE, _NONE.astype(bool), _NONE)
 
     def _due_before(self, now: float) -> Floats:
         """Return when the labels of the waiting instances arrive; infinite for those that stay in the queue."""
@@ -121,8 +123,11 @@ class DelayedLabels:
             due[np.searchsorted(self.numbers, numbers)] = when
         return due
 
-    def _keep(self, batch: Batch, old: int, due: Floats) -> None:
-        """Keep instances that wait beyond this batch: old ones not due yet, and new ones whose label arrives later."""
+    def _keep(self, batch: Batch, old: int, due: Floats) -> Ints:
+        """Keep instances that wait beyond this batch: old ones not due yet, and new ones whose label arrives later.
+
+        Return which they are.
+        """
         new = old + np.flatnonzero((due[old:] >= self.clock) & np.isfinite(due[old:]))
         start = self.clock - (len(due) - old) - old
         added = [
@@ -131,8 +136,9 @@ class DelayedLabels:
         ]
         left = np.flatnonzero(np.isinf(due[:old]))
         self.numbers = np.concatenate([self.numbers[left], np.array(added, dtype=np.int64)])
-        kept = np.concatenate([left, new])
+        kept: Ints = np.concatenate([left, new])
         self.waiting = batch.take(kept) if len(kept) else None
+        return kept
 
     def _known(self, block: Block, now: Floats, due: Floats) -> Bools:
         """Return whether the label of each instance is learned before the instance is predicted."""

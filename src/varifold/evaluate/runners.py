@@ -56,7 +56,10 @@ def runner_of(learner: Any) -> Runner:
 
 
 class BlockRunner:
-    """Run our learners: the whole schedule in one compiled call."""
+    """Run our learners: the whole schedule in one compiled call.
+
+    Labels that arrive late are learned with the memos of their predictions, see `VaryingClassifier.memo_one`.
+    """
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
@@ -66,13 +69,19 @@ class BlockRunner:
         with_regions = getattr(learner, "run_intervals" if self._regression else "run_sets", None)
         self.coverages = () if with_regions is None else tuple(learner.coverages)
         self._call: Any = with_regions if self.coverages else learner.run_block
+        self._memos: list[bytes | None] | None = [] if hasattr(learner, "memo_one") else None
 
     def run(self, schedule: Schedule) -> Outputs:
         """Predict and learn by the schedule."""
         block = schedule.batch.block
         new = slice(len(block) - schedule.new, None)
         started = perf_counter()
-        returned = self._call(block, schedule.events)
+        if schedule.events is None or self._memos is None:
+            returned = self._call(block, schedule.events)
+        else:
+            memos = [*self._memos, *[None] * schedule.new]
+            returned = self._call(block, schedule.events, memos)
+            self._memos = [memos[i] for i in schedule.kept.tolist()]
         self.seconds += perf_counter() - started
         if not self._regression:
             return _in_codes_of_stream(Outputs(*(array[new] for array in returned)), self.learner.classes, block.labels)

@@ -15,6 +15,9 @@ cdef enum:
     FAST
     PARTS
 
+cdef enum:
+    EVIDENCE_NUMBERS = 3 + PARTS + EXPERTS    # of a memo
+
 cdef class Evidence:
     cdef bint is_scale              # learns the logarithm of a size; otherwise the mean of a score in [0, 1]
     cdef State arrays
@@ -35,6 +38,8 @@ cdef class Evidence:
 
     cdef int declare_tracked(self) except -1
     cdef void expect(self, const int32_t* slots, Py_ssize_t n, double level) noexcept nogil
+    cdef void write_memo(self, double* out) noexcept nogil
+    cdef void read_memo(self, const double* memo) noexcept nogil
     cdef double scale(self) noexcept nogil
     cdef bint started(self) noexcept nogil
     cdef double learned(self) noexcept nogil

@@ -18,6 +18,7 @@ import numpy as np
 
 from libc.math cimport exp, fabs, log
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy
 
 from varifold._engine.state cimport State
 from varifold._numeric.hedge cimport (
@@ -134,6 +135,22 @@ cdef class Evidence:
                 self.offset[i] += self.part[LEVEL]
             self.expected += weights[i] * self.offset[i]
         self.expected = within(self.expected, EXTREME)
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write what expect() computed."""
+        out[0], out[1], out[2] = self.level, self.amount, self.expected
+        memcpy(out + 3, self.part, PARTS * sizeof(double))
+        memcpy(out + 3 + PARTS, self.offset, EXPERTS * sizeof(double))
+
+    cdef void read_memo(self, const double* memo) noexcept nogil:
+        """Take what write_memo() wrote in place of what expect() would compute."""
+        cdef int i
+        self.level, self.amount = within(memo[0], 3.0), within(memo[1], 2.0)
+        self.expected = within(memo[2], EXTREME)
+        for i in range(PARTS):
+            self.part[i] = within(memo[3 + i], EXTREME)
+        for i in range(EXPERTS):
+            self.offset[i] = within(memo[3 + PARTS + i], EXTREME)
 
     cdef double scale(self) noexcept nogil:
         """Return the expected size, where its logarithm is learned; 0 while every error was 0."""

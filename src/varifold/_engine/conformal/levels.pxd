@@ -24,6 +24,9 @@ cdef class Conformal:
     cdef void expect(self, const int32_t* slots, Py_ssize_t n, double level) noexcept nogil
     cdef void bound_number(self, double prediction) noexcept nogil
     cdef void bound_scores(self) noexcept nogil
+    cdef Py_ssize_t memo_size(self) noexcept nogil
+    cdef void write_memo(self, double* out) noexcept nogil
+    cdef void read_memo(self, const double* memo) noexcept nogil
     cdef void observe_number(self, const int32_t* slots, Py_ssize_t n, double prediction, double y) noexcept nogil
     cdef void observe_label(self, const int32_t* slots, Py_ssize_t n, double score) noexcept nogil
     cdef double quantile(self, const double* scores, double level) noexcept nogil

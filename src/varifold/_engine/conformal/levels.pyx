@@ -24,11 +24,12 @@ far too wide, as after a jump of the target, `miss` rises to 3 `aim` at most.
 
 import numpy as np
 
+from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memmove
 
-from varifold._engine.conformal.evidence cimport Evidence
+from varifold._engine.conformal.evidence cimport EVIDENCE_NUMBERS, Evidence
 from varifold._engine.state cimport State
 
 from varifold._engine.state import fixed
@@ -154,6 +155,28 @@ cdef class Conformal:
             else:
                 most = max(most, self.evidence.expected + self.quantile(self.ascending, 1.0 - self.miss[2 * j]))
             self.high[j] = most
+
+    # ---------------------------------------------------------------- bounds that were issued earlier
+
+    cdef Py_ssize_t memo_size(self) noexcept nogil:
+        """Return how many numbers the memo of an instance's bounds has."""
+        return 2 * self.k + EVIDENCE_NUMBERS
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write the bounds of the instance at hand; infinite ones, before any score, as the largest numbers."""
+        cdef int j
+        for j in range(self.k):
+            out[2 * j] = max(self.low[j], -DBL_MAX)
+            out[2 * j + 1] = min(self.high[j], DBL_MAX)
+        self.evidence.write_memo(out + 2 * self.k)
+
+    cdef void read_memo(self, const double* memo) noexcept nogil:
+        """Take what write_memo() wrote as the bounds of the instance at hand."""
+        cdef int j
+        for j in range(self.k):
+            self.low[j] = memo[2 * j]
+            self.high[j] = memo[2 * j + 1]
+        self.evidence.read_memo(memo + 2 * self.k)
 
     # ---------------------------------------------------------------- learning
 

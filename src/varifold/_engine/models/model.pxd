@@ -36,6 +36,9 @@ cdef class Model:
     cdef void learn(self, View* v, int y, double w) noexcept nogil
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil
     cdef void learn_unlabelled(self, View* v, double w) noexcept nogil
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil
+    cdef void write_memo(self, double* out) noexcept nogil
+    cdef void read_memo(self, const double* memo, int classes) noexcept nogil
     cdef double magnitude(self, int32_t slot) noexcept nogil
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil
     cdef dict absent_contributions(self, View* v, int label)

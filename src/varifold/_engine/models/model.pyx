@@ -134,6 +134,22 @@ cdef class Model:
         """Learn an instance without a label; called if `learns_unlabelled`, also before any label."""
         pass
 
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        """Return how many numbers a memo has that was written when there were this many classes; 0: none is needed.
+
+        A memo holds the parts of a prediction. A model that judges its parts when the truth arrives (a mixture weighs
+        its experts) judges by the memo: after learning what came in between, the parts would predict better.
+        """
+        return 0
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write the memo of the last prediction."""
+        pass
+
+    cdef void read_memo(self, const double* memo, int classes) noexcept nogil:
+        """Judge by this memo, of finite numbers, in the next call of learn(); then there were this many classes."""
+        pass
+
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         """Return how much a slot contributes; with ``evict="lightest"`` the smallest are evicted first."""
         return self.components.magnitude(0, slot) if self.components is not None and self.components.count == 1 else 0.0

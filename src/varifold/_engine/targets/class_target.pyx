@@ -171,7 +171,7 @@ cdef class ClassTarget(Target):
         if self.known == 0:
             return
         self.score()
-        if self.with_probabilities or self.is_due():
+        if self.with_probabilities or self.with_memo or self.is_due():
             self.to_probabilities()
         self.choose()
         if self.with_bounds:
@@ -195,6 +195,51 @@ cdef class ClassTarget(Target):
         if self.with_bounds:
             self.bound()
         self.count(1.0)
+
+    cdef int memo_classes(self) noexcept nogil:
+        return self.known
+
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        cdef Py_ssize_t model = self.model.memo_size(classes)
+        if model == 0 and self.conformal is None and not self.calibrates:
+            return 0
+        return 2 + (classes if self.calibrates else 0) + model + (
+            0 if self.conformal is None else classes + self.conformal.memo_size())
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        cdef int k = self.known
+        out[0] = k
+        out[1] = self.has_logits
+        out += 2
+        if self.calibrates:
+            if self.has_logits:
+                memcpy(out, self.raw_chances, k * sizeof(double))
+            out += k
+        if self.conformal is not None:
+            memcpy(out, self.chances, k * sizeof(double))
+            self.conformal.write_memo(out + k)
+            out += k + self.conformal.memo_size()
+        if k:
+            self.model.write_memo(out)
+
+    cdef void recall(self, const double* memo) noexcept nogil:
+        cdef int c, k = <int> memo[0]
+        self.known = k
+        self.has_logits = self.calibrates and k > 1 and memo[1] == 1.0
+        memo += 2
+        if self.calibrates:
+            if self.has_logits:
+                for c in range(k):
+                    self.raw_chances[c] = min(max(memo[c], 0.0), 1.0)
+                calibrate(&self.calibration, k, self.raw_chances, self.bias, self.logit, self.calibrated)
+            memo += k
+        if self.conformal is not None:
+            for c in range(k):
+                self.chances[c] = min(max(memo[c], 0.0), 1.0)
+            self.conformal.read_memo(memo + k)
+            memo += k + self.conformal.memo_size()
+        if k:
+            self.model.read_memo(memo, k)
 
     cdef void score(self) noexcept nogil:
         """Score the presented instance by class; without a known feature by the counts."""

@@ -35,6 +35,7 @@ cdef class RealTarget(Target):
     # the instance at hand
     cdef double truth
     cdef double predicted
+    cdef bint was_known                          # a target had been learned when it was predicted
     # the block at hand
     cdef const double* truths                    # [row]
     cdef double* out
@@ -64,6 +65,7 @@ cdef class RealTarget(Target):
 
     cdef void predict(self) noexcept nogil:
         self.predicted = self.mean_or_model()
+        self.was_known = self.statistics.weight > 0.0
         if self.with_bounds:
             self.bound()
 
@@ -76,11 +78,38 @@ cdef class RealTarget(Target):
         return self.regression.predict(&self.instance.view)
 
     cdef void learn(self, double w) noexcept nogil:
-        if self.conformal is not None and self.statistics.weight > 0.0:
+        if self.conformal is not None and self.was_known:
             self.conformal.observe_number(self.instance.slots + 1, self.instance.n, self.predicted, self.truth)
         self.statistics.absorb(self.truth, w)
         if self.sees_instance():
             self.regression.learn_target(&self.instance.view, self.truth, w)
+
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        cdef Py_ssize_t model = self.model.memo_size(0)
+        if model == 0 and self.conformal is None:
+            return 0
+        return 2 + model + (0 if self.conformal is None else self.conformal.memo_size())
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        out[0] = self.statistics.weight > 0.0
+        out[1] = self.predicted
+        out += 2
+        if self.conformal is not None:
+            self.conformal.write_memo(out)
+            out += self.conformal.memo_size()
+        if self.statistics.weight > 0.0:
+            self.model.write_memo(out)
+
+    cdef void recall(self, const double* memo) noexcept nogil:
+        self.was_known = memo[0] != 0.0
+        if not self.was_known:
+            return
+        self.predicted = memo[1]
+        memo += 2
+        if self.conformal is not None:
+            self.conformal.read_memo(memo)
+            memo += self.conformal.memo_size()
+        self.model.read_memo(memo, 0)
 
     cdef void bound(self) noexcept nogil:
         """Compute the intervals around the prediction."""

@@ -11,6 +11,9 @@ cdef class Target:
     cdef int y                           # class of the instance at hand, NEW_LABEL or NO_LABEL; 0 without classes
     cdef bint has_truth                  # the instance at hand has a label, or a number, or needs none
     cdef bint with_bounds                # predict() computes intervals or sets too
+    cdef bint with_memo                  # predict() computes all that a memo holds
+    cdef const double* memo              # of the instance that is learned, NULL for none
+    cdef object memo_held                # the array that holds it
     cdef tuple outputs                   # arrays of the block at hand, which write() fills
 
     cdef int attach(self, Instance instance, Model model) except -1
@@ -25,6 +28,13 @@ cdef class Target:
     cdef void learn(self, double w) noexcept nogil
     cdef void learn_unlabelled(self, double w) noexcept nogil
     cdef bint fuses(self) noexcept nogil
+    # the memo of a prediction
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil
+    cdef int memo_classes(self) noexcept nogil
+    cdef void write_memo(self, double* out) noexcept nogil
+    cdef void recall(self, const double* memo) noexcept nogil
+    cdef object make_memo(self)
+    cdef int take_memo(self, object memo) except -1
     cdef void predict_and_learn(self) noexcept nogil
     # the rows of a block
     cdef object schedule(self, Block block, object steps, bint learn)

@@ -1,9 +1,9 @@
 """Base class of targets: what a learner predicts, as the engine sees it.
 
 A target holds the truth of the instance at hand and the prediction for it. For each instance the engine calls, in this
-order, as far as they apply: `read` (or `read_row`), `reserve_label`, `predict`, `add_label`, `learn` (or
-`predict_and_learn` in one pass), `write_row`. Only `read`, `reserve_label` and `begin_block` can fail; they change
-nothing that is saved.
+order, as far as they apply: `read` (or `read_row`), `take_memo`, `reserve_label`, `predict` (or `recall`), `add_label`,
+`learn` (or `predict_and_learn` in one pass), `write_row`. Only `read`, `take_memo`, `reserve_label` and `begin_block` can
+fail; they change nothing that is saved.
 """
 
 import numpy as np
@@ -87,6 +87,57 @@ cdef class Target:
         """Predict the presented instance and learn it with weight 1 in one pass, to the same bits."""
         self.predict()
         self.learn(1.0)
+
+    # ---------------------------------------------------------------- the memo of a prediction
+
+    cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
+        """Return how many numbers a memo has that was written when there were this many classes; 0: none is needed."""
+        return 0
+
+    cdef int memo_classes(self) noexcept nogil:
+        """Return the number of classes at the last prediction, which a memo of a classifier starts with."""
+        return 0
+
+    cdef void write_memo(self, double* out) noexcept nogil:
+        """Write what learn() judges the last prediction by."""
+        pass
+
+    cdef void recall(self, const double* memo) noexcept nogil:
+        """Take what write_memo() wrote in place of a prediction, for learn()."""
+        pass
+
+    cdef object make_memo(self):
+        """Return the memo of the last prediction as bytes; empty if none is needed."""
+        cdef Py_ssize_t size = self.memo_size(self.memo_classes())
+        cdef double[::1] out
+        if size == 0:
+            return b""
+        numbers = np.zeros(size)
+        out = numbers
+        self.write_memo(&out[0])
+        return numbers.tobytes() if np.isfinite(numbers).all() else b""
+
+    cdef int take_memo(self, object memo) except -1:
+        """Keep a memo for recall(), or that there is none (None, empty); raise if this learner cannot have made it."""
+        cdef int classes = self.model.classes
+        cdef Py_ssize_t size
+        cdef const double[::1] held
+        self.memo = NULL
+        self.memo_held = None
+        if memo is None or (type(memo) is bytes and len(memo) == 0):
+            return 0
+        if type(memo) is not bytes:
+            raise DataError(f"the memo is {type(memo).__name__}; pass the bytes that memo_one() returned")
+        size = len(memo) // 8
+        numbers = np.frombuffer(memo[:8 * size])
+        if classes and size and 0.0 <= numbers[0] <= classes:
+            classes = <int> numbers[0]
+        if len(memo) != 8 * self.memo_size(classes) or not np.isfinite(numbers).all():
+            raise DataError(f"the memo of {len(memo):,} bytes was not made by this learner; "
+                            "pass what its memo_one() returned for the instance, or no memo")
+        held = self.memo_held = numbers
+        self.memo = &held[0]
+        return 0
 
     # ---------------------------------------------------------------- the rows of a block
 

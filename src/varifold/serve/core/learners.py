@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import inspect
 import math
@@ -24,10 +25,12 @@ from varifold.serve.core.errors import RejectedError
 __all__ = [
     "Instance",
     "digest",
+    "fitting_memo",
     "from_bytes",
     "learns_labels",
     "loss",
     "make",
+    "memo",
     "predict",
     "to_bytes",
 ]
@@ -115,6 +118,18 @@ def predict(learner: Any, x: Instance) -> dict[str, Any]:
     if is_detector(learner):
         return _score(learner, x)
     return {**_label(learner, x), **_uncertainty(learner, x)}
+
+
+def memo(learner: Any, x: Instance) -> str | None:
+    """Return the memo of the prediction that the instance gets now, as text; None if the learner needs none."""
+    made = learner.memo_one(x) if hasattr(learner, "memo_one") else b""
+    return base64.b64encode(made).decode() if made else None
+
+
+def fitting_memo(learner: Any, x: Instance, text: str) -> bytes | None:
+    """Return the memo in this text; None if another learner, since replaced, made it."""
+    made = base64.b64decode(text)
+    return made if hasattr(learner, "memo_fits") and learner.memo_fits(x, made) else None
 
 
 def _score(learner: Any, x: Instance) -> dict[str, Any]:

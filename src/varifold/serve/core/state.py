@@ -278,7 +278,7 @@ class ModelState:
     def _train(self, body: dict[str, Any], size: int, delay: int | None = None) -> dict[str, Any]:
         """Learn the instance of a body of `size` bytes, without a label if y is None, and count it.
 
-        One that waited, for `delay` milliseconds, is scored with its earlier prediction.
+        One that waited, for `delay` milliseconds, is scored with its earlier prediction, which the memo describes.
         """
         x, y = self.features_of(body), body["y"]
         if self._labels is not None and y is not None and y not in self._labels:
@@ -293,7 +293,12 @@ class ModelState:
         elif not late and seq % SCORE_EVERY == 0:
             self._load(x)
             scored = self._learner.predict_one(x)
-        self.budget.learn(self._learner, x, y, body.get("w", 1.0), size=size)
+        truth: tuple[Any, ...] = (y, body.get("w", 1.0))
+        if "memo" in body:
+            self._load(x)
+            memo = learners.fitting_memo(self._learner, x, body["memo"])
+            truth = truth if memo is None else (*truth, memo)
+        self.budget.learn(self._learner, x, *truth, size=size)
         self.seq = result["seq"] = seq
         if not late:
             self._observe(x)
@@ -422,7 +427,7 @@ class ModelState:
         result = self.predict(body)
         if given is not None and self.ids.get(key, name) is not None:
             return {**result, "id": given, "duplicate": True}
-        x = self._stored_instance(body)
+        x = self._stored_instance(body, learners.memo(self._learner, self.features_of(body)))
         self._check_held(len(x))
         if "y" in body:
             self.budget.learn(self._learner, self.features_of(body), None, body.get("w", 1.0), size=len(text))
@@ -441,9 +446,10 @@ class ModelState:
         self._unwritten.add(self.seq, text)
         return {**result, "seq": self.seq, "id": self._public(number) if given is None else given}
 
-    def _stored_instance(self, body: dict[str, Any]) -> bytes:
-        """Return the instance of a body, and its key if it has one, as it waits for its label."""
-        return write_json({name: body[name] for name in ("x", "key") if body.get(name) is not None})
+    def _stored_instance(self, body: dict[str, Any], memo: str | None = None) -> bytes:
+        """Return the instance of a body, its key and its memo if it has them, as it waits for its label."""
+        instance = {name: body[name] for name in ("x", "key") if body.get(name) is not None}
+        return write_json(instance if memo is None else {**instance, "memo": memo})
 
     def _wait(self, kept: Waiting) -> int:
         """Let an instance wait for its label; return its number."""
