@@ -251,6 +251,8 @@ DRAWN = {
     "capricious": "capricious",
     "balanced": "balanced+vfs:0.5",
     "mixed": "mixed+vfs:0.5",
+    "sample": "sample:1000+vfs:0.5",
+    "stretch": "vfs:0.5+stretch:1000",
 }
 """How a scenario is spelled in its picture, where its name alone does not do."""
 
