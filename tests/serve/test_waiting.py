@@ -8,7 +8,7 @@ import pytest
 
 from varifold.base.json_text import write_json
 from varifold.serve.core import learners
-from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError
+from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError
 from varifold.serve.core.state import Limits, ModelState
 
 
@@ -88,3 +88,31 @@ def test_a_label_is_learned_though_the_learner_that_predicted_was_replaced() -> 
     state.restore(learners.to_bytes(learners.make("arow", {})))
     apply(state, {"id": kept, "y": "up"})
     assert state.learner.steps == 1
+
+
+def test_labels_of_instances_that_another_learner_predicted_do_no_harm() -> None:
+    """The restored learner has fewer labels, and memos of the same length."""
+    state = ModelState("m", learners.make("auto", {"budget": "fast", "coverages": [0.9]}), Limits(), "abcdef")
+    for i in range(70):
+        apply(state, {"x": {"a": float(i % 7)}, "y": f"label {i % 7}"})
+    kept = [apply(state, {"x": {"a": 1.0}, "keep": True})["id"] for _ in range(20)]
+    other = learners.make("auto", {"coverages": [0.9]})
+    for i in range(30):
+        other.learn_one({"a": float(i % 3)}, f"label {i % 3}")
+    state.restore(learners.to_bytes(other))
+    for given in kept:
+        apply(state, {"id": given, "y": "label 1"})
+    assert state.learner.steps == 50
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "kind"),
+    [("arowregressor", None, "regressor"), ("taildetector", None, "detector"), ("arow", "k", "classifier by key")],
+)
+def test_a_file_of_another_kind_is_not_restored(method: str, key: str | None, kind: str) -> None:
+    state = ModelState("m", learners.make("arow", {}), Limits(), "abcdef")
+    apply(state, {"x": {"a": 1.0}, "y": "up"})
+    before = learners.digest(state.learner)
+    with pytest.raises(RejectedError, match=f"the file holds a {kind}, and the model 'm' is a classifier"):
+        state.restore(learners.to_bytes(learners.make(method, {}, key)))
+    assert (learners.digest(state.learner), state.seq) == (before, 1)

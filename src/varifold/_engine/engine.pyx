@@ -344,12 +344,14 @@ cdef class Engine:
         With `memos`, an entry per row, a row's prediction replaces its entry, and learning the row judges by it.
         """
         cdef int64_t before = self.space.step
+        cdef list held = None if memos is None else list(memos)    # nobody else can change these
         self.claim()
         try:
+            self.check_memos(held, len(block))
             steps = self.target.schedule(block, schedule, learn)
             self.target.begin_block(block, learn, predict, probabilities, bounds)
             self.target.with_memo = memos is not None
-            self.run_rows(block, steps, schedule is not None, learn, predict, memos)
+            self.run_rows(block, steps, schedule is not None, learn, predict, held)
             return self.target.end_block()
         except MemoryError as error:
             learned = self.space.step - before
@@ -361,7 +363,19 @@ cdef class Engine:
             self.target.end_block()
             self.target.with_memo = False
             self.target.take_memo(None)
+            if held is not None and len(held) == len(memos):
+                memos[:] = held
             self.release()
+
+    cdef int check_memos(self, list memos, Py_ssize_t rows) except -1:
+        """Reject memos that are not one per row or that this learner did not make, before anything is learned."""
+        if memos is None:
+            return 0
+        if len(memos) != rows:
+            raise DataError(f"{len(memos):,} memos for {rows:,} rows; pass one per row, None for a row without")
+        for memo in memos:
+            self.target.take_memo(memo)
+        return 0
 
     cdef int run_rows(self, Block block, const int64_t[::1] steps, bint scheduled, bint learn, bint predict,
                       list memos) except -1:
@@ -373,8 +387,6 @@ cdef class Engine:
         cdef Py_ssize_t i, row, n = len(block)
         cdef int64_t code
         cdef bint learns, with_memos = memos is not None
-        if with_memos and len(memos) != n:
-            raise DataError(f"{len(memos):,} memos for {n:,} rows; pass one per row, None for a row without")
         self.instance.bind(block.vocabulary)
         self.instance.reserve(int(np.diff(block.indptr).max()) if n else 0)
         with nogil:
@@ -391,7 +403,7 @@ cdef class Engine:
                     if code < -n:
                         self.target.has_truth = False
                         self.target.y = NO_LABEL
-                    if with_memos and scheduled:
+                    if with_memos and scheduled and code >= -n:
                         with gil:
                             self.target.take_memo(memos[row])
                             memos[row] = None

@@ -214,7 +214,7 @@ cdef class HalfSpaceModel(Model):
             self.set_dense(v)
             for t in range(self.trees):
                 tree = self.tree(t, turn, self.slots)
-                self.add(&tree, turn * self.window + step)
+                self.add(&tree, <int64_t> (<uint64_t> turn * <uint64_t> self.window + <uint64_t> step))
             self.clear_dense(v)
         self.next_slots[step] = self.any_slot(v, turn, step)
         self.held[0] += 1

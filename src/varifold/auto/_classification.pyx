@@ -497,7 +497,8 @@ cdef class ClassificationMixture(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef int e
-        if self.recalled >= 0 and y >= self.recalled:    # it could not be predicted
+        if self.recalled >= 0 and y >= self.recalled and (self.classes > 1 or self.class_weight[y] > 0.0):
+            # it could not be predicted
             running_learn(self.recent_error, 1.0)
         elif self.classes > 1 and self.class_weight[y] > 0.0:
             self.learn_combination(v, y, w)

@@ -82,6 +82,13 @@ cdef struct Errors:            # of the predictions, in the target's units, for 
     double count
 
 
+# What is known of the prediction of the instance that is learned.
+cdef enum Recalled:
+    NO_MEMO
+    PREDICTED
+    NOT_PREDICTED              # its memo was written before the experts could predict
+
+
 cdef class RegressionMixture(RegressionModel):
     """Experts of a table (see `experts.Expert`) and all that combines them.
 
@@ -107,7 +114,7 @@ cdef class RegressionMixture(RegressionModel):
     # of the instance at hand, in deviations from the mean
     cdef double* prediction        # [k + STACKS]: of experts and stacks
     cdef double* issued            # [k]: predictions of the experts in the target's units, or those of a memo
-    cdef bint recalled             # they are those of a memo,
+    cdef Recalled recalled         # whether they are those of a memo,
     cdef double lag                # written this many targets ago
     cdef double* loss              # [k + STACKS]
     cdef double* input             # [k + 1]: of the stacks: predictions of the experts and 1
@@ -305,8 +312,9 @@ cdef class RegressionMixture(RegressionModel):
             out[e + 2] = self.issued[e] if isfinite(self.issued[e]) else self.own.mean
 
     cdef void read_memo(self, const double* memo, int classes) noexcept nogil:
+        self.recalled = NOT_PREDICTED
         if memo[0] != 0.0:
-            self.recalled = True
+            self.recalled = PREDICTED
             self.lag = self.statistics.rounds - min(max(memo[1], 0.0), self.statistics.rounds)
             memcpy(self.issued, memo + 2, self.experts.count * sizeof(double))
 
@@ -322,16 +330,16 @@ cdef class RegressionMixture(RegressionModel):
         cdef double* row
         if not self.warm_up.over:
             y = self.warm(v, y, w)
-        if self.own.deviation > 0.0 and self.recalled:
+        if self.own.deviation > 0.0 and self.recalled == PREDICTED:
             self.recall()
         elif self.own.deviation > 0.0:
             self.predict_all(without_new(&self.experts.views, v))
         learned = cut(self.without_outlier(y), LARGEST)  # an offset may lead beyond what targets may be
-        if self.own.deviation > 0.0:
+        if self.own.deviation > 0.0 and self.recalled != NOT_PREDICTED:
             z = cut((learned - self.own.mean) / self.own.deviation, FAR)
             self.count_error(fabs(z - self.mixed()) * self.own.deviation)
-            self.learn_combination(z, self.late_weight(z, w) if self.recalled and self.lag > 0.0 else w)
-        self.recalled = False
+            self.learn_combination(z, self.late_weight(z, w) if self.recalled == PREDICTED and self.lag > 0.0 else w)
+        self.recalled = NO_MEMO
         self.own.absorb(learned, w)
         self.learn_experts(v, learned, w)
         row = self.experts.history.next_row(v.step)

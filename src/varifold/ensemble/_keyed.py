@@ -193,18 +193,6 @@ class KeyedLearner(Saved):
         if self._learn(x, y, w, memo) and not self._numeric:
             self._labels.setdefault(plain_label(y))
 
-    def memo_one(self, x: Mapping[Any, Any]) -> bytes:
-        """Return the memo of the prediction of the key's learner, see `VaryingClassifier.memo_one`."""
-        learner, rest = self._for(x)
-        memo: bytes = learner.memo_one(rest)
-        return memo
-
-    def memo_fits(self, x: Mapping[Any, Any], memo: bytes) -> bool:
-        """Return whether the key's learner accepts the memo of an instance."""
-        learner, rest = self._for(x)
-        fits: bool = learner.memo_fits(rest, memo)
-        return fits
-
     def _learn(self, x: Mapping[Any, Any], *truth: Any) -> bool:
         """Learn one instance with the learner of its key; return whether it counts as a step."""
         key, rest = self._split(x)
@@ -277,29 +265,6 @@ class KeyedLearner(Saved):
             return block.y
         numbers = with_numbers(block).targets
         return [None] * len(block) if numbers is None else numbers.tolist()
-
-    def _run_rows(
-        self,
-        block: Block,
-        schedule: np.ndarray[Any, Any] | None,
-        targets: Any,
-        predict: Callable[[int], None],
-        memos: list[bytes | None] | None,
-    ) -> None:
-        """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
-        rows, n = list(block.rows()), len(block)
-        if schedule is None:
-            schedule = np.repeat(np.arange(1, n + 1), 2)
-            schedule[1::2] *= -1
-        for event in schedule.tolist():
-            i = abs(event) - 1
-            if event > 0:
-                predict(i)
-                if memos is not None:
-                    memos[i] = self.memo_one(rows[i])
-            else:
-                weight = 1.0 if block.weights is None else float(block.weights[i])
-                self.learn_one(rows[i], targets[i], weight, None if memos is None else memos[i])
 
     @exclusive
     def rename(self, names: Mapping[Key, Key]) -> None:
@@ -401,3 +366,42 @@ class KeyedLearner(Saved):
 def instances(X: Any) -> Iterable[Mapping[Any, Any]]:
     """Return the rows of anything that holds instances, as mappings."""
     return X if isinstance(X, list | tuple) else to_block(X).rows()
+
+
+class KeyedPredictor(KeyedLearner):
+    """Learners of labels or numbers by key."""
+
+    def memo_one(self, x: Mapping[Any, Any]) -> bytes:
+        """Return the memo of the prediction of the key's learner, see `VaryingClassifier.memo_one`."""
+        learner, rest = self._for(x)
+        memo: bytes = learner.memo_one(rest)
+        return memo
+
+    def memo_fits(self, x: Mapping[Any, Any], memo: bytes) -> bool:
+        """Return whether the key's learner accepts the memo of an instance."""
+        learner, rest = self._for(x)
+        fits: bool = learner.memo_fits(rest, memo)
+        return fits
+
+    def _run_rows(
+        self,
+        block: Block,
+        schedule: np.ndarray[Any, Any] | None,
+        targets: Any,
+        predict: Callable[[int], None],
+        memos: list[bytes | None] | None,
+    ) -> None:
+        """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
+        rows, n = list(block.rows()), len(block)
+        if schedule is None:
+            schedule = np.repeat(np.arange(1, n + 1), 2)
+            schedule[1::2] *= -1
+        for event in schedule.tolist():
+            i = abs(event) - 1
+            if event > 0:
+                predict(i)
+                if memos is not None:
+                    memos[i] = self.memo_one(rows[i])
+            else:
+                weight = 1.0 if block.weights is None else float(block.weights[i])
+                self.learn_one(rows[i], targets[i], weight, None if memos is None else memos[i])

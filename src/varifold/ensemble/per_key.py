@@ -11,14 +11,14 @@ from river import base as river_base
 from varifold.base import Block, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import is_detector, is_regressor
-from varifold.ensemble._keyed import KeyedLearner, instances
+from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, instances
 from varifold.ensemble._spill_file import Key
 from varifold.errors import DataError, ParameterError
 
 __all__ = ["Key", "KeyedLearner", "PerKey", "PerKeyDetector", "PerKeyRegressor", "by_key"]
 
 
-class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
+class PerKey(KeyedPredictor, river_base.Classifier):  # type: ignore[misc]
     """One classifier per value of a field; each sees only the instances of its key, without the field.
 
     A learner is made when its key is first learned. Beyond a bound the least recently used ones are kept on disk, in
@@ -131,7 +131,7 @@ class PerKey(KeyedLearner, river_base.Classifier):  # type: ignore[misc]
         return True
 
 
-class PerKeyRegressor(KeyedLearner, river_base.Regressor):
+class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
     """One regressor per value of a field; each sees only the instances of its key, without the field.
 
     Like `PerKey`, for regression.

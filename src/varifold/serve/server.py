@@ -150,6 +150,8 @@ class _Process:
             if name not in models:
                 await models.create(name, spec.method, spec.params, spec.key, spec.rules)
                 log.info(f"made, of the method {spec.method!r}", name)
+            else:
+                log.info("exists; what the configuration says about making it is not used", name)
 
     def reload(self) -> None:
         """Read the tokens and the certificate again; after an error the old ones stay."""

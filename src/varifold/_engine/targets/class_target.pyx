@@ -1,6 +1,8 @@
 """Target of classifiers: labels, their counts, the decision between them, and sets of labels."""
 
 cimport cython
+import zlib
+
 import numpy as np
 
 from libc.math cimport log
@@ -26,6 +28,9 @@ from varifold.errors import DataError
 
 INTERCEPT = "(intercept)"
 
+cdef enum:
+    HEAD = 3    # numbers of a memo before those of the parts: classes, whether there are logits, checksum of the labels
+
 
 @cython.final
 cdef class ClassTarget(Target):
@@ -40,6 +45,7 @@ cdef class ClassTarget(Target):
     cdef readonly Decision decision      # how the prediction follows from the probabilities
     cdef Py_ssize_t capacity             # labels there is memory for
     cdef double* counts                  # [class] weight learned
+    cdef double* label_sum               # [class] checksum of the labels up to this one
     # the instance at hand
     cdef object new_label                # of a dict call, while y is -1
     cdef int code                        # its label in the block at hand; -1 in a dict call
@@ -78,6 +84,7 @@ cdef class ClassTarget(Target):
 
     def __dealloc__(self):
         free(self.counts)
+        free(self.label_sum)
         free(self.scores)
         free(self.chances)
         free(self.bias)
@@ -96,7 +103,8 @@ cdef class ClassTarget(Target):
         self.decision.reserve(capacity)
         if (resize(<void**> &self.scores, capacity * sizeof(double)) < 0
                 or resize(<void**> &self.chances, capacity * sizeof(double)) < 0
-                or resize(<void**> &self.counts, capacity * sizeof(double)) < 0):
+                or resize(<void**> &self.counts, capacity * sizeof(double)) < 0
+                or resize(<void**> &self.label_sum, capacity * sizeof(double)) < 0):
             raise MemoryError
         if self.calibrates and (resize(<void**> &self.bias, capacity * sizeof(double)) < 0
                                 or resize(<void**> &self.bias_variance, capacity * sizeof(double)) < 0
@@ -121,6 +129,7 @@ cdef class ClassTarget(Target):
         cdef int k = <int> len(self.labels)
         self.index[self.new_label] = k       # first, since the label's own code may run and raise
         self.labels.append(self.new_label)
+        self.sum_labels(k)
         self.counts[k] = 0.0
         if self.calibrates:
             self.bias[k] = 0.0
@@ -203,14 +212,33 @@ cdef class ClassTarget(Target):
         cdef Py_ssize_t model = self.model.memo_size(classes)
         if model == 0 and self.conformal is None and not self.calibrates:
             return 0
-        return 2 + (classes if self.calibrates else 0) + model + (
+        return HEAD + (classes if self.calibrates else 0) + model + (
             0 if self.conformal is None else classes + self.conformal.memo_size())
+
+    cdef int classes_of(self, object numbers) except -2:
+        """Return the number of classes that a memo starts with, if its labels are the first ones of this learner."""
+        cdef Py_ssize_t known
+        if len(numbers) < HEAD or not 0.0 <= numbers[0] <= len(self.labels):
+            return -1
+        known = int(numbers[0])
+        if numbers[0] != known or numbers[2] != (self.label_sum[known - 1] if known else 0.0):
+            return -1
+        return <int> known
+
+    cdef int sum_labels(self, Py_ssize_t first) except -1:
+        """Compute the checksums of the labels from this one on, by which a memo of other labels is rejected."""
+        cdef Py_ssize_t k
+        for k in range(first, len(self.labels)):
+            text = repr(self.labels[k]).encode("utf-8", "surrogatepass")
+            self.label_sum[k] = zlib.crc32(text, <unsigned int> self.label_sum[k - 1] if k else 0)
+        return 0
 
     cdef void write_memo(self, double* out) noexcept nogil:
         cdef int k = self.known
         out[0] = k
         out[1] = self.has_logits
-        out += 2
+        out[2] = self.label_sum[k - 1] if k else 0.0
+        out += HEAD
         if self.calibrates:
             if self.has_logits:
                 memcpy(out, self.raw_chances, k * sizeof(double))
@@ -226,7 +254,7 @@ cdef class ClassTarget(Target):
         cdef int c, k = <int> memo[0]
         self.known = k
         self.has_logits = self.calibrates and k > 1 and memo[1] == 1.0
-        memo += 2
+        memo += HEAD
         if self.calibrates:
             if self.has_logits:
                 for c in range(k):
@@ -238,8 +266,7 @@ cdef class ClassTarget(Target):
                 self.chances[c] = min(max(memo[c], 0.0), 1.0)
             self.conformal.read_memo(memo + k)
             memo += k + self.conformal.memo_size()
-        if k:
-            self.model.read_memo(memo, k)
+        self.model.read_memo(memo, k)
 
     cdef void score(self) noexcept nogil:
         """Score the presented instance by class; without a known feature by the counts."""
@@ -461,6 +488,7 @@ cdef class ClassTarget(Target):
                 self.bias_variance[i] = numbers[CALIBRATION_NUMBERS + k + i]
         self.labels = labels
         self.index = {y: i for i, y in enumerate(labels)}
+        self.sum_labels(0)
         for i in range(k):
             self.decision.look_up(labels, i)
         return 0

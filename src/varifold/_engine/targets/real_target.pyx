@@ -102,12 +102,11 @@ cdef class RealTarget(Target):
 
     cdef void recall(self, const double* memo) noexcept nogil:
         self.was_known = memo[0] != 0.0
-        if not self.was_known:
-            return
         self.predicted = memo[1]
         memo += 2
         if self.conformal is not None:
-            self.conformal.read_memo(memo)
+            if self.was_known:
+                self.conformal.read_memo(memo)
             memo += self.conformal.memo_size()
         self.model.read_memo(memo, 0)
 

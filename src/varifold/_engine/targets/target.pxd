@@ -34,6 +34,7 @@ cdef class Target:
     cdef void write_memo(self, double* out) noexcept nogil
     cdef void recall(self, const double* memo) noexcept nogil
     cdef object make_memo(self)
+    cdef int classes_of(self, object numbers) except -2
     cdef int take_memo(self, object memo) except -1
     cdef void predict_and_learn(self) noexcept nogil
     # the rows of a block

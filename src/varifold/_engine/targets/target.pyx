@@ -117,9 +117,13 @@ cdef class Target:
         self.write_memo(&out[0])
         return numbers.tobytes() if np.isfinite(numbers).all() else b""
 
+    cdef int classes_of(self, object numbers) except -2:
+        """Return with how many classes a memo of these numbers was written; -1 if this learner cannot have written it."""
+        return 0
+
     cdef int take_memo(self, object memo) except -1:
         """Keep a memo for recall(), or that there is none (None, empty); raise if this learner cannot have made it."""
-        cdef int classes = self.model.classes
+        cdef int classes
         cdef Py_ssize_t size
         cdef const double[::1] held
         self.memo = NULL
@@ -130,9 +134,8 @@ cdef class Target:
             raise DataError(f"the memo is {type(memo).__name__}; pass the bytes that memo_one() returned")
         size = len(memo) // 8
         numbers = np.frombuffer(memo[:8 * size])
-        if classes and size and 0.0 <= numbers[0] <= classes:
-            classes = <int> numbers[0]
-        if len(memo) != 8 * self.memo_size(classes) or not np.isfinite(numbers).all():
+        classes = self.classes_of(numbers)
+        if classes < 0 or len(memo) != 8 * self.memo_size(classes) or not np.isfinite(numbers).all():
             raise DataError(f"the memo of {len(memo):,} bytes was not made by this learner; "
                             "pass what its memo_one() returned for the instance, or no memo")
         held = self.memo_held = numbers

@@ -529,4 +529,6 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, TypeError, ValueError) as error:  # the last two: a value has another type
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            raise StateError(f"{path} cannot be written by this user; give the file and its folder to it") from error
         raise StateError(f"{path} is damaged or cannot be read ({error}). Restore it from a backup") from error

@@ -13,7 +13,7 @@ from varifold import base
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.coverages import coverage_key
 from varifold.base.json_text import write_json
-from varifold.base.learner import is_detector
+from varifold.base.learner import is_detector, is_regressor
 from varifold.base.nearest import nearest
 from varifold.base.registry import detectors, models
 from varifold.ensemble import per_key
@@ -27,6 +27,7 @@ __all__ = [
     "digest",
     "fitting_memo",
     "from_bytes",
+    "kind_of",
     "learns_labels",
     "loss",
     "make",
@@ -118,6 +119,12 @@ def predict(learner: Any, x: Instance) -> dict[str, Any]:
     if is_detector(learner):
         return _score(learner, x)
     return {**_label(learner, x), **_uncertainty(learner, x)}
+
+
+def kind_of(learner: Any) -> str:
+    """Return what a learner does, and whether there is one per key."""
+    kind = "detector" if is_detector(learner) else "regressor" if is_regressor(learner) else "classifier"
+    return kind if getattr(learner, "key", None) is None else f"{kind} by key"
 
 
 def memo(learner: Any, x: Instance) -> str | None:

@@ -244,8 +244,14 @@ class ModelState:
         return results
 
     def restore(self, data: bytes) -> dict[str, Any]:
-        """Replace the learner with the one in a model file."""
-        self.learner = self.budget.server.make(learners.from_bytes, data)
+        """Replace the learner with the one in a model file, which must be of the same kind."""
+        learner = self.budget.server.make(learners.from_bytes, data)
+        if (new := learners.kind_of(learner)) != (old := learners.kind_of(self._learner)):
+            raise RejectedError(
+                f"the file holds a {new}, and the model {self.name!r} is a {old}; make another model and restore the "
+                "file there"
+            )
+        self.learner = learner
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
         return {"seq": self.seq, "steps": self.learner.steps}
@@ -647,7 +653,8 @@ class ModelState:
         if status in ("expired", "waiting"):  # it waits, but is too old: the next change drops it
             hours = self.limits.waiting_ms / 3_600_000
             return ExpiredError(
-                f"the instance {given!r} waits no longer: {self.limits.waiting:,} are kept, for {hours:g} hours"
+                f"the instance {given!r} waits no longer: at most {self.limits.waiting:,} are kept, "
+                f"{self.limits.waiting_bytes >> 20:,} MiB of them, for {hours:g} hours"
             )
         return NotFoundError(f"no instance with the id {given!r} waits for a label")
 

@@ -183,13 +183,13 @@ class App:
         await response.send(send)
         self.metrics.count(name, response.status, time.perf_counter() - started)
 
-    def direct(self, url: bytes) -> tuple[Route, Model] | None:
+    def direct(self, url: bytes) -> tuple[Route, str] | None:
         """Return route and model of a POST that needs no ASGI, unless the model shares the event loop by turns."""
         parts = url.split(b"/")
         if len(parts) != 4 or parts[1] != b"models" or (route := _DIRECT.get(parts[3])) is None:
             return None
         model = self.models.get(parts[2].decode("latin-1"))
-        return None if model is None or model.takes_turns else (route, model)
+        return None if model is None or model.takes_turns else (route, model.name)
 
     def error_of(self, name: str, error: Exception) -> Response | None:
         """Return the response to an error of a route; None for an error that no client can have caused."""

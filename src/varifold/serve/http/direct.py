@@ -17,7 +17,6 @@ from varifold.serve.core.log import failure
 from varifold.serve.http.messages import Response, encode
 
 if TYPE_CHECKING:
-    from varifold.serve.core.models import Model
     from varifold.serve.http.app import App, Route
 
 LONGEST = 32 << 10
@@ -31,7 +30,7 @@ class Exchange:
     __slots__ = (
         "_app",
         "_headers",
-        "_model",
+        "_name",
         "_protocol",
         "_route",
         "_started",
@@ -45,7 +44,7 @@ class Exchange:
 
     unused_event = asyncio.Event()
 
-    def __init__(self, app: App, protocol: Any, route: Route, model: Model, headers: dict[bytes, bytes]) -> None:
+    def __init__(self, app: App, protocol: Any, route: Route, name: str, headers: dict[bytes, bytes]) -> None:
         self.body = b""
         self.disconnected = False
         self.keep_alive = True
@@ -54,7 +53,7 @@ class Exchange:
         self.response_complete = False
         self._app = app
         self._headers = headers
-        self._model = model
+        self._name = name
         self._protocol = protocol
         self._route = route
         self._started = time.perf_counter()
@@ -64,8 +63,11 @@ class Exchange:
         app, route = self._app, self._route
         assert route.start is not None
         try:
-            access = app.access(self._headers.get, route, self._model.name)
-            result = access if isinstance(access, Response) else route.start(self._model, self.body, access, self)
+            access = app.access(self._headers.get, route, self._name)
+            if isinstance(access, Response):
+                result: Any = access
+            else:  # the model may have been replaced while the body arrived
+                result = route.start(app.models[self._name], self.body, access, self)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a response
             self.set_exception(error)
             return

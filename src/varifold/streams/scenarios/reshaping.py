@@ -39,7 +39,7 @@ def sample(segment: Segment, rows: int, least: int = 20) -> Segment:
     """Keep `rows` rows, drawn by the seed: the share of each label stays, but at least `least` of each are kept.
 
     Before the rows are permuted. A set that has fewer rows stays as it is. Where a label would have fewer than `least`
-    rows, the most frequent one has fewer instead.
+    rows, the most frequent one has fewer instead. Shares are rounded, so that a few rows less than `rows` may be kept.
     """
     if rows < 1 or least < 0:
         raise ParameterError(f"rows must be >= 1 and least >= 0. Got rows={rows}, least={least} instead.")
@@ -51,7 +51,14 @@ def sample(segment: Segment, rows: int, least: int = 20) -> Segment:
         return segment
     counts = np.bincount(codes)
     wanted = np.minimum(counts, np.maximum(least, np.round(counts * (rows / n)).astype(np.int64)))
-    wanted[counts.argmax()] = max(0, rows - (wanted.sum() - wanted[counts.argmax()]))
+    most = counts.argmax()
+    left = rows - (wanted.sum() - wanted[most])
+    if left < min(least, counts[most]):
+        raise ParameterError(
+            f"{rows} rows cannot hold at least {least} of each of {np.count_nonzero(counts)} labels; "
+            "raise rows or lower least"
+        )
+    wanted[most] = min(left, counts[most])
     draw = np.random.default_rng(segment.seed)
     kept = [draw.choice(np.flatnonzero(codes == c), k, replace=False) for c, k in enumerate(wanted.tolist())]
     return segment.with_block(segment.block.take(np.sort(np.concatenate(kept))))
