@@ -186,12 +186,12 @@ class PlainAutoRegressor:
             most = max(most, 12.0 * deviation) if len(self.run) <= 30 else math.inf
         return prediction + float(np.clip(error, -most, most))
 
-    def issue(self, x: dict[str, float]) -> tuple[np.ndarray, int] | None:
-        """Return what the experts predict now, and how many targets were learned."""
-        return (self.said(x), self.rounds) if self.statistics()[1] > 0.0 else None
+    def issue(self, x: dict[str, float]) -> tuple[np.ndarray | None, int]:
+        """Return what the experts predict now, None if they cannot, and how many targets were learned."""
+        return (self.said(x) if self.statistics()[1] > 0.0 else None, self.rounds)
 
     def learn(
-        self, x: dict[str, float], y: float, w: float, issued: tuple[np.ndarray, int] | None = None
+        self, x: dict[str, float], y: float, w: float, issued: tuple[np.ndarray | None, int] | None = None
     ) -> None:
         """Learn a target; `issued` is what issue() returned when the instance was predicted."""
         if self.first is not None:
@@ -199,8 +199,10 @@ class PlainAutoRegressor:
         mean, deviation = self.statistics()
         known = {name: v for name, v in x.items() if name in self.scaler.past}
         if deviation > 0.0:
-            z = self.ask(known) if issued is None else self.stacked(issued[0])
+            said = None if issued is None else issued[0]
+            z = self.ask(known) if said is None else self.stacked(said)
             y = self.without_outlier(y, float(mean + deviation * self.portions() @ z), deviation)
+        if deviation > 0.0 and (issued is None or issued[0] is not None):
             lag = 0 if issued is None else self.rounds - issued[1]
             self.learn_combination(z, (y - mean) / deviation, w / self.late(z, (y - mean) / deviation, lag))
         self.targets.append((y, w))

@@ -118,6 +118,7 @@ def test_learners_by_key_move_to_disk_before_the_budget_ends() -> None:
     model = PerKey(AROW(), key="device")
     for i in range(600):
         budget.learn(model, {"device": f"d{i % 300}", **instance(i)["x"]}, instance(i)["y"], 1.0, size=100)
+        assert i % 20 or learner_bytes(model) <= 1_000_000
     assert model.steps == 600
     assert len(model.keys) == 300
     assert 20 < len(model.in_memory()) < 200

@@ -157,6 +157,10 @@ class KeyedLearner(Saved):
         """Return the size of a key's learner on disk, which is loaded for its next instance; 0 if it is not there."""
         return 0 if key in self._here else self._spill.size_of(key)
 
+    def holds(self, key: Key) -> bool:
+        """Return whether a key's learner is in memory."""
+        return key in self._here
+
     def in_memory(self) -> list[VaryingLearner]:
         """Return the learners that are in memory, the least recently used first."""
         return list(self._here.values())

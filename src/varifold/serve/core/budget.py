@@ -120,6 +120,8 @@ class ModelBudget:
         the learner is measured.
         """
         size += _NAME * len(x)
+        if isinstance(learner, KeyedLearner) and not learner.holds(x.get(learner.key)):
+            size += _LEARNER
         if not self._fits(learner.learn_one, (x, *truth), size):
             self._make_space(learner, learner.learn_one, (x, *truth), size)
 

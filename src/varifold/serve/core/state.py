@@ -244,9 +244,9 @@ class ModelState:
         return results
 
     def restore(self, data: bytes) -> dict[str, Any]:
-        """Replace the learner with the one in a model file, which must be of the same kind."""
+        """Replace the learner with the one in a model file, of the same kind unless the model is new."""
         learner = self.budget.server.make(learners.from_bytes, data)
-        if (new := learners.kind_of(learner)) != (old := learners.kind_of(self._learner)):
+        if self.seq > 0 and (new := learners.kind_of(learner)) != (old := learners.kind_of(self._learner)):
             raise RejectedError(
                 f"the file holds a {new}, and the model {self.name!r} is a {old}; make another model and restore the "
                 "file there"
