@@ -6,6 +6,8 @@ An oracle has ``score(x, slot)`` and ``learn(x, slot)``; x maps names to values,
 
 from __future__ import annotations
 
+from tests.oracles.additive import mix
+
 
 def column(name):
     """Return the column of an indicator `f=v`, None for the name of a number."""
@@ -53,16 +55,6 @@ class Alarms:
                 for level, rate in zip(self.levels, self.rates, strict=True)
             ]
         self.recent.keep(score)
-
-
-MASK = (1 << 64) - 1
-
-
-def mix(z):
-    z = (z + 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
 
 
 def draw(seed, a, b):

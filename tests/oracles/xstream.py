@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from tests.oracles.detection import MASK, draw, mix, unit
+from tests.oracles.additive import MASK, mix
+from tests.oracles.detection import draw, unit
 from tests.oracles.projected import Projected
 
 

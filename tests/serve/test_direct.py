@@ -100,9 +100,9 @@ def test_errors_keep_the_connection(connection: Connection, model: str) -> None:
         (f"/models/{model}/learn", {"x": {"a" * 30_000: 1}, "y": 1}, 413),
     ]:
         connection.send(request(path, body))
-        status, _, answer = connection.response()
-        assert status == expected, answer
-        assert "error" in answer
+        status, _, response = connection.response()
+        assert status == expected, response
+        assert "error" in response
     connection.send(request(f"/models/{model}/learn", instance(0)))
     assert connection.response()[2] == {"seq": 1}
 
