@@ -9,7 +9,7 @@ import pytest
 
 import varifold
 from tests._engine.test_out_of_memory import assert_same, state
-from varifold.errors import DataError, FeatureNameError
+from varifold.errors import DataError, FeatureNameError, LabelError
 
 
 class Moody(str):
@@ -54,6 +54,82 @@ def test_a_label_that_raises_leaves_the_state(method: str, costs: Any, raises: i
     for step in range(20):
         learner.learn_one({"x": float(step), f"f{step}": 1.0}, "abc"[step % 3])
         assert set(learner.predict_proba_one({"x": 1.0})) == {"a", "b", "c"}
+
+
+class Silent:
+    """A label without a text as long as `silent` says so."""
+
+    silent = True
+
+    def __repr__(self) -> str:
+        if type(self).silent:
+            raise RuntimeError("not now")
+        return "silent"
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("method", ["orf3v", "arow", "gaussiannb", "auto"])
+def test_a_label_without_a_text_leaves_the_state(method: str, many: bool) -> None:
+    """A label that is counted but has no class leads outside of the arrays of the classes."""
+    learner = varifold.models[method]()
+    for step in range(6):
+        learner.learn_one({"x": float(step)}, "ab"[step % 2])
+    before, label = state(learner), Silent()
+    Silent.silent = True
+    with pytest.raises(RuntimeError, match="not now"):
+        learner.learn_many([{"x": 1.0}], [label]) if many else learner.learn_one({"x": 1.0, "new": 2.0}, label)
+    Silent.silent = False
+    assert learner.classes == ["a", "b"]
+    assert_same(state(learner), before)
+    learner.learn_one({"x": 1.0}, label)
+    assert set(learner.predict_proba_one({"x": 1.0})) == {"a", "b", label}
+
+
+class Number(int):
+    """An int that equals nothing but itself."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class Pair(tuple[Any, ...]):
+    """A tuple that equals nothing but itself."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+@pytest.mark.parametrize(
+    ("make", "plain"),
+    [
+        (lambda: Number(3), 3),
+        (lambda: Pair((Apart("a"), 1)), ("a", 1)),
+        (lambda: (Number(3), (Apart("b"), b"c")), (3, ("b", b"c"))),
+    ],
+)
+def test_a_label_of_any_subclass_is_kept_as_a_plain_value(make: Any, plain: Any) -> None:
+    learner = varifold.AROW()
+    for _ in range(3):
+        learner.learn_one({"x": 1.0}, make())
+        learner.learn_many([{"x": 1.0}], [make()])
+    assert learner.classes == [plain]
+    assert varifold.from_bytes(learner.to_bytes()).classes == [plain]
+
+
+def test_a_label_of_many_nested_tuples_is_rejected() -> None:
+    label: Any = ()
+    for _ in range(1_000):
+        label = (label,)
+    learner = varifold.AROW()
+    with pytest.raises(LabelError, match="within one another"):
+        learner.learn_one({"x": 1.0}, label)
+    assert learner.classes == []
 
 
 def test_a_label_of_a_subclass_is_kept_as_a_plain_str() -> None:

@@ -2,11 +2,20 @@
 
 import numpy as np
 
+from cpython.bool cimport PyBool_Check
+from cpython.bytes cimport PyBytes_Check
+from cpython.float cimport PyFloat_Check
+from cpython.long cimport PyLong_Check
+from cpython.tuple cimport PyTuple_Check
+from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t
 
 from varifold._engine.names.table cimport INDICATOR, NameTable
 from varifold._engine.names.reading cimport canonical_name, conflict_error, name_error, plain_text
 from varifold.errors import DataError, LabelError
+
+DEEPEST_LABEL = 20
+"""Maximum number of tuples within one another in a label."""
 
 
 cdef class Vocabulary(NameTable):
@@ -118,7 +127,7 @@ def is_missing(y):
 def plain_label(y, step=None):
     """Return a label as a plain Python object; reject missing and unhashable ones.
 
-    A str is exact: a subclass may compare or hash otherwise from one call to the next.
+    A str, number, bytes or tuple is exact: a subclass may compare or hash otherwise from one call to the next.
     """
     where = "" if step is None else f" at step {step:,}"
     if isinstance(y, np.generic):
@@ -132,6 +141,23 @@ def plain_label(y, step=None):
     except TypeError:
         raise LabelError(f"the label {y!r}{where} is of type {type(y).__name__}, which cannot be hashed; "
                          "use a str, a number, a bool or a tuple") from None
+    return _exact(y, 0)
+
+
+cdef object _exact(object y, int depth):
+    """Return the plain value of a str, number, bytes or tuple, or of a subclass; other objects stay as they are."""
+    if depth > DEEPEST_LABEL:
+        raise LabelError(f"the label has more than {DEEPEST_LABEL} tuples within one another; use fewer")
+    if PyUnicode_Check(y):
+        return plain_text(y)
+    if PyLong_Check(y):
+        return y if PyBool_Check(y) else int.__int__(y)
+    if PyFloat_Check(y):
+        return float.__float__(y)
+    if PyBytes_Check(y):
+        return b"".join((y,))
+    if PyTuple_Check(y):
+        return tuple([_exact(part, depth + 1) for part in tuple.__iter__(y)])
     return y
 
 

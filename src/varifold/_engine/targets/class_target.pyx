@@ -116,11 +116,12 @@ cdef class ClassTarget(Target):
         return 0
 
     cdef int reserve_label(self) except -1 with gil:
-        # the costs of the label are looked up here, since its own code may run and raise
+        # the label's checksum and costs are computed here, since its own code may run and raise
         cdef Py_ssize_t k = len(self.labels)
         if self.code >= 0:
             self.new_label = self.block_labels[self.code]
         self.reserve_labels(k + 1)
+        self.sum_label(k, self.new_label)
         self.decision.look_up([*self.labels, self.new_label], k)
         self.model.reserve_class()
         return 0
@@ -129,7 +130,6 @@ cdef class ClassTarget(Target):
         cdef int k = <int> len(self.labels)
         self.index[self.new_label] = k       # first, since the label's own code may run and raise
         self.labels.append(self.new_label)
-        self.sum_labels(k)
         self.counts[k] = 0.0
         if self.calibrates:
             self.bias[k] = 0.0
@@ -225,12 +225,10 @@ cdef class ClassTarget(Target):
             return -1
         return <int> known
 
-    cdef int sum_labels(self, Py_ssize_t first) except -1:
-        """Compute the checksums of the labels from this one on, by which a memo of other labels is rejected."""
-        cdef Py_ssize_t k
-        for k in range(first, len(self.labels)):
-            text = repr(self.labels[k]).encode("utf-8", "surrogatepass")
-            self.label_sum[k] = zlib.crc32(text, <unsigned int> self.label_sum[k - 1] if k else 0)
+    cdef int sum_label(self, Py_ssize_t k, object y) except -1:
+        """Compute the checksum of the labels up to this one, by which a memo of other labels is rejected."""
+        text = repr(y).encode("utf-8", "surrogatepass")
+        self.label_sum[k] = zlib.crc32(text, <unsigned int> self.label_sum[k - 1] if k else 0)
         return 0
 
     cdef void write_memo(self, double* out) noexcept nogil:
@@ -488,7 +486,7 @@ cdef class ClassTarget(Target):
                 self.bias_variance[i] = numbers[CALIBRATION_NUMBERS + k + i]
         self.labels = labels
         self.index = {y: i for i, y in enumerate(labels)}
-        self.sum_labels(0)
         for i in range(k):
+            self.sum_label(i, labels[i])
             self.decision.look_up(labels, i)
         return 0
