@@ -36,6 +36,7 @@ def test_scores_are_rated_by_the_target(table: Path, capsys: pytest.CaptureFixtu
     facts = json.loads(capsys.readouterr().out)
     assert facts["rows"] == 900
     assert facts["rated"]["anomalies"] == 18
+    assert facts["rated"]["anomalous"] == ["broken"]
     assert facts["rated"]["auroc"] > 0.95
     assert facts["rated"]["precision"] > 0.5
     records = list(csv.DictReader(out.read_text().splitlines()))
@@ -50,6 +51,31 @@ def test_a_table_names_the_most_unusual_rows(table: Path, capsys: pytest.Capture
     assert "900 rows" in printed
     assert "auroc" not in printed
     assert "because" in printed
+    assert "The 10 most unusual rows (--out FILE writes all):" in printed
+
+
+def test_the_labels_of_anomalies_are_named(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = ["--model", "taildetector:window=100", "--target", "label"]
+    assert main(["detect", str(table), *model]) == 0
+    assert "18 of 900 labelled rows are known anomalies, label 'broken' (all but the most frequent): " in (
+        capsys.readouterr().out
+    )
+    assert main(["detect", str(table), *model, "--positive", "ok"]) == 0
+    assert "882 of 900 labelled rows are known anomalies, label 'ok': " in capsys.readouterr().out
+
+
+def test_a_model_file_is_not_data(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "detector"
+    varifold.TailDetector().save(saved)
+    assert main(["detect", str(saved), str(table)]) == 1
+    assert capsys.readouterr().err == (
+        f"varifold: {saved} is a model file, not data; commands that continue a model take it with --load\n"
+    )
+
+
+def test_run_points_to_detect(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(table), "--target", "label", "--model", "autodetector"]) == 2
+    assert "autodetector is a detector, which has no target; use `varifold detect`" in capsys.readouterr().err
 
 
 def test_a_saved_detector_continues(table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

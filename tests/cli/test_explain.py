@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import varifold.errors
 from varifold import AROW, OLVF, ORF3V, AROWRegressor, GaussianNB, PerKey, Vote
 from varifold.cli import main
 from varifold.cli.output import probability
@@ -252,3 +253,26 @@ def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path, monkeypatch):
     out = explained(capsys, str(tmp_path / "m"), "--row", "a=1.5", "--plot", str(tmp_path / "why.png"))
     assert "probability  > 0.9999\n" in out
     assert titles == ["gaussiannb predicts 1 (probability > 0.99)"]
+
+
+def test_a_row_is_written_as_in_the_files(capsys, tmp_path):
+    path, model = tmp_path / "mai.csv", str(tmp_path / "m")
+    lines = [f"{d:02d}.05.2025;{1200 + d * 97:,};{d},5;{d % 3},2;a{d % 2}".replace(",", ".", 1) for d in range(1, 31)]
+    path.write_text("Tag;Umsatz;Preis;Menge;Ort\n" + "\n".join(lines) + "\n")
+    options = ["--dates", "Tag=weekday", "--decimal", ",", "--types", "Ort=category", "--target-type", "number"]
+    with pytest.warns(varifold.errors.VarifoldWarning, match="1.297 is 1297"):
+        assert main(["run", str(path), "--target", "Menge", "--model", "arowregressor", "--save", model, *options]) == 0
+    capsys.readouterr()
+    numbered = explained(capsys, model, "--row", "3", "--data", str(path), "--decimal", ",")
+    assert "Tag:weekday=Sat" in numbered
+    assert "1491" in numbered
+    for row in (
+        ["Tag=03.05.2025", "Umsatz=1.491", "Preis=3,5", "Ort=a1"],
+        ['{"Tag": "03.05.2025", "Umsatz": "1.491", "Preis": 3.5, "Ort": "a1"}'],
+    ):
+        assert explained(capsys, model, "--row", *row) == numbered
+
+
+def test_a_number_that_can_be_read_in_two_ways_is_an_error(capsys, saved):
+    assert main(["explain", saved[1], "--row", "heat=1,234"]) == 1
+    assert "column 'heat' can be read in two ways: 1,234 is 1.234 or 1,234" in capsys.readouterr().err

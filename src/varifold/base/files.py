@@ -112,6 +112,13 @@ def decode(data: bytes, source: Source) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as every model file does."""
+    start = f'{{"__metadata__":{{"{_KEY}"'.encode()
+    with open(path, "rb") as file:
+        return file.read(8 + len(start))[8:] == start
+
+
 def _description(data: bytes, source: Source) -> dict[str, Any]:
     """Return the file's metadata (digest, format and header); raise ModelFileError if its format cannot be read."""
     text = _metadata(data, source).get(_KEY)

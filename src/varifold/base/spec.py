@@ -208,6 +208,10 @@ def _split_class(text: str, imports: bool, may_detect: bool) -> tuple[str, str]:
     attribute, after = split_name(rest)
     if imports and re.fullmatch(r"[A-Za-z_][\w.]*", attribute):
         return f"{head}:{attribute}", after
+    if head in detectors:
+        raise ParameterError(
+            f"{head} is a detector, which has no target; use `varifold detect`, or VarifoldDetector in scikit-learn"
+        )
     own = "; a class of your own is written package.module:Class" if imports else ""
     raise UnknownNameError(
         f"there is no model {shortened(head)}{nearest(head, models)} (`varifold models` lists all{own})"

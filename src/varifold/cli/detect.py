@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if seen.rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
     if args.save:
-        detector.reading = remembered.noted(args, stream.columns)
+        detector.reading = remembered.noted(args, stream)
         detector.save(args.save)
         print(f"detector written to {args.save}", file=sys.stderr)
     _show(args, detector, seen)
@@ -97,7 +97,7 @@ def _detector(args: argparse.Namespace) -> Any:
     detector = load(args.load)
     if not is_detector(detector):
         raise ParameterError(f"{args.load} holds a {type(detector).__name__}, which is no detector")
-    remembered.apply_saved_options(args, detector.reading, args.files)
+    remembered.apply_saved_options(args, detector.reading, remembered.columns_of(args.files))
     return detector
 
 
@@ -141,7 +141,7 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
 
 
 def _rated(args: argparse.Namespace, seen: _Seen) -> dict[str, Any]:
-    """Return the metrics, if labels are known."""
+    """Return the metrics and the labels that count as anomalies, if labels are known."""
     if not seen.labels:
         return {}
     from varifold.evaluate.detection import detection_scores
@@ -150,8 +150,9 @@ def _rated(args: argparse.Namespace, seen: _Seen) -> dict[str, Any]:
     usual = counts.most_common(1)[0][0]
     if args.positive is not None and args.positive not in map(str, counts):
         raise ParameterError(f"--positive {args.positive}: the labels are {', '.join(sorted(map(str, counts)))}")
-    truth = [str(y) == args.positive if args.positive is not None else y != usual for y in seen.labels]
-    return asdict(detection_scores(seen.scores, truth, seen.raised))
+    unusual = {y for y in counts if (str(y) == args.positive if args.positive is not None else y != usual)}
+    truth = [y in unusual for y in seen.labels]
+    return {"anomalous": sorted(unusual, key=str), **asdict(detection_scores(seen.scores, truth, seen.raised))}
 
 
 def _show(args: argparse.Namespace, detector: Any, seen: _Seen) -> None:
@@ -163,12 +164,16 @@ def _show(args: argparse.Namespace, detector: Any, seen: _Seen) -> None:
     print(f"{plural(seen.rows, 'row')}, {plural(seen.alarms, 'alarm')} at a rate of {args.rate:g}")
     if rated:
         names = ("auroc", "average_precision", "precision", "recall")
+        labels = ", ".join(map(repr, rated["anomalous"][:_MOST])) + (", ..." if len(rated["anomalous"]) > _MOST else "")
         print(
-            f"{plural(rated['anomalies'], 'known anomaly').replace('anomalys', 'anomalies')} of "
-            f"{plural(rated['instances'], 'labelled row')}: "
+            f"{rated['anomalies']:,} of {plural(rated['instances'], 'labelled row')} are known anomalies, "
+            f"{args.target} {labels or '(none)'}{'' if args.positive else ' (all but the most frequent)'}: "
             + ", ".join(f"{name.replace('_', ' ')} {number(rated[name], 3)}" for name in names)
         )
-    print("\nThe most unusual rows:")
+    if len(seen.top) < seen.rows:
+        print(f"\nThe {len(seen.top)} most unusual rows (--out FILE writes all):")
+    else:
+        print("\nAll rows, the most unusual first:")
     shown = [[_cell(value) for value in record.values()] for record in seen.top]
     print(table(list(seen.top[0]), shown, left=1))
 

@@ -36,7 +36,8 @@ def add_parser(subparsers: Any) -> None:
         nargs="+",
         required=True,
         metavar="ROW",
-        help="the instance: '{\"name\": value, ...}', or name=value pairs, or the number of a row (from 1) of --data",
+        help="the instance: '{\"name\": value, ...}', or name=value pairs, written as in the model's files, or the "
+        "number of a row (from 1) of --data",
     )
     parser.add_argument("--data", metavar="NAME|PATH", help="data set or file of the row number")
     parser.add_argument("--target", metavar="COL", help="column of the label in that file")
@@ -209,11 +210,35 @@ def _row(args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]
     """Return the instance of --row."""
     words: list[str] = args.row
     text = " ".join(words)
-    if len(words) == 1 and text.isdecimal():
+    if len(words) == 1 and text.isascii() and text.isdigit():
         return _numbered(int(text), args, reading)
     if args.data is not None:
         raise ParameterError("--data goes with the number of a row: --row 12 --data NAME")
-    return _json(text) if text.lstrip().startswith("{") else _pairs(words)
+    is_json = text.lstrip().startswith("{")
+    return _as_read(_json(text) if is_json else _pairs(words), "category" if is_json else "numeric", args, reading)
+
+
+def _as_read(row: dict[Any, Any], default: str, args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]:
+    """Read a row as the model's files were read: its numbers, dates, categories and texts.
+
+    `default` is the type of strings in columns that the model file does not name.
+    """
+    from varifold.streams import read
+    from varifold.streams.readers.notation import Notation, detect_notations
+
+    remembered.apply_saved_options(args, reading, [set(map(str, row))])
+    kinds = {str(n): default for n, v in row.items() if isinstance(v, str)} | (args.types or {})
+    others = {args.id, args.time, *(args.dates or {})}
+    texts = {
+        n: v.strip() for n, v in row.items() if isinstance(v, str) and kinds[str(n)] == "numeric" and n not in others
+    }
+    known = {column: Notation(*each) for column, each in (args.notations or {}).items()}
+    notations = detect_notations({n: [v] for n, v in texts.items()}, args.decimal, args.thousands, known, "--row")
+    numbers = {n: parse_number(v, *notations[n]) for n, v in texts.items()}
+    row = row | {name: number for name, number in numbers.items() if number is not None}
+    options = source.reading_options(args) | {"types": kinds}
+    x, _ = next(iter(read([row], target=args.target, unlabelled="keep", **options)))
+    return dict(x)
 
 
 def _known_names(x: dict[Any, Any], learner: VaryingLearner) -> dict[Any, Any]:
@@ -226,21 +251,16 @@ def _number(name: str) -> int | None:
     return int(name) if name.isascii() and name.removeprefix("-").isdigit() else None
 
 
-def _pairs(words: list[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+def _pairs(words: list[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise ParameterError(f"{word!r} is not of the form name=value; a row number needs --data")
         if name in given:
             raise ParameterError(f"{name!r} is given twice in --row")
-        given[name] = _number_or_text(value)
+        given[name] = value
     return given
-
-
-def _number_or_text(value: str) -> float | str:
-    number = parse_number(value.strip())
-    return value if number is None else number
 
 
 def _json(text: str) -> dict[Any, Any]:
@@ -271,5 +291,5 @@ def _blocks(args: argparse.Namespace, reading: Mapping[str, Any]) -> Any:
         return [load_data(args.data).block]
     from varifold.streams import read
 
-    remembered.apply_saved_options(args, reading, [args.data])
+    remembered.apply_saved_options(args, reading, remembered.columns_of([args.data]))
     return read([args.data], target=args.target, unlabelled="keep", **source.reading_options(args)).blocks()

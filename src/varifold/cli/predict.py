@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"{args.model} holds a {kind}: use `varifold detect --load {args.model}`")
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")
-    remembered.apply_saved_options(args, learner.reading, args.files, roles=("id", "time"))
+    remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files), roles=("id", "time"))
     args.target_type = "number" if is_regressor(learner) else "class"
     args.probabilities = args.probabilities and not is_regressor(learner)
     from varifold.streams import read

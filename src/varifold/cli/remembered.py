@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from varifold.streams.reading import ReadStream
 
 _NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates", "date_order")
 _MOST_TYPES = 2_000
 """Most columns whose types are saved; of a wider set only those that are not numeric."""
 
 
-def noted(args: argparse.Namespace, columns: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what a model file saves of a run's options and of the detected types."""
+def noted(args: argparse.Namespace, stream: ReadStream) -> dict[str, Any]:
+    """Return what a model file saves of a run's options, and of the detected types and notations of numbers."""
     found = {name: getattr(args, name) for name in _NOTED if getattr(args, name) is not None}
-    types = {name: column.type for name, column in columns.items() if isinstance(name, str)}
+    types = {name: column.type for name, column in stream.columns.items() if isinstance(name, str)}
     if len(types) > _MOST_TYPES:
         types = {name: kind for name, kind in types.items() if kind != "numeric"}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()} | {
-        "types": types
-    }
+    found |= {"types": types, "notations": {name: tuple(each) for name, each in stream.notations.items()}}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+def columns_of(files: Sequence[str]) -> list[set[str]] | None:
+    """Return the columns of each file, from its first rows; None if one of them is standard input."""
+    if "-" in files:
+        return None
+    from varifold.streams.reading import column_names
+
+    return [column_names(file) for file in files]
 
 
 def apply_saved_options(
     args: argparse.Namespace,
     reading: Mapping[str, Any],
-    files: Sequence[str],
+    names: Sequence[set[str]] | None,
     roles: Sequence[str] = ("target", "id", "time", "weight"),
 ) -> None:
-    """Set options that were not given to those saved in the model, as far as the files have such columns.
+    """Set options that were not given to those saved in the model, as far as the files have such columns (`names`).
 
     Columns of other roles than `roles` are left out.
     """
-    names = _columns(files)
     for name, value in reading.items():
-        if name in ("absent", "omitted", "target_type", "date_order"):
+        if name in ("absent", "omitted", "target_type", "date_order", "notations"):
             _fill(args, name, tuple(value) if isinstance(value, list) else value)
         elif name in roles and names is not None and all(value in n for n in names):
             _fill(args, name, value)
@@ -53,12 +63,3 @@ def apply_saved_options(
 def _fill(args: argparse.Namespace, name: str, value: Any) -> None:
     if getattr(args, name) is None:
         setattr(args, name, value)
-
-
-def _columns(files: Sequence[str]) -> list[set[str]] | None:
-    """Return the columns of each file, from its first rows; None if one of them is standard input."""
-    if "-" in files:
-        return None
-    from varifold.streams.reading import column_names
-
-    return [column_names(file) for file in files]

@@ -177,7 +177,7 @@ def _loaded(args: argparse.Namespace) -> Any:
     if args.rename:
         learner.rename(args.rename)
     if args.files:
-        remembered.apply_saved_options(args, learner.reading, args.files)
+        remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files))
     return learner
 
 
@@ -194,7 +194,7 @@ def renames(text: str) -> dict[str, str]:
 def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: Summary | None = None) -> None:
     """Save the learner with the options with which its data was read, and at the end the record of the run."""
     if given.stream is not None:
-        learner.reading = remembered.noted(args, given.stream.columns)
+        learner.reading = remembered.noted(args, given.stream)
     if summary is not None:
         from varifold.report.record import run_record
 

@@ -48,6 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Declare how files are read."""
+    parser.set_defaults(notations=None)  # no option: saved in a model file
     reading = parser.add_argument_group("how files are read")
     reading.add_argument(
         "--types",
@@ -145,6 +146,7 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
         "delimiter": args.delimiter,
         "decimal": args.decimal,
         "thousands": args.thousands,
+        "notations": args.notations,
         "header": False if args.no_header else None,
         "max_line": args.max_line,
     }

@@ -12,12 +12,14 @@ from typing import Any
 import narwhals.stable.v1 as nw
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
+from varifold.base.files import is_model_file
 from varifold.errors import DataError, ParameterError
 from varifold.streams.readers.context import ABSENT, MAX_LINE, Column, Context
 from varifold.streams.readers.csv import read_delimited
 from varifold.streams.readers.dates import Dates
 from varifold.streams.readers.encodings import detect_encodings
 from varifold.streams.readers.lines import read_arff, read_jsonl, read_svmlight
+from varifold.streams.readers.notation import Notation
 from varifold.streams.readers.sources import FORMATS, Source, open_source
 from varifold.streams.readers.tables import read_dicts, read_frame, read_matrix, read_stored
 from varifold.streams.stream import BLOCK_ROWS, Batch, Stream
@@ -95,6 +97,11 @@ class ReadStream(Stream):
         return self._context.columns
 
     @property
+    def notations(self) -> dict[str, Notation]:
+        """Return the separators of decimals and of thousands by column, where they are not a decimal point alone."""
+        return self._context.notations
+
+    @property
     def skipped(self) -> int:
         """Return the number of rows left out since reading began, because they could not be read."""
         return self._context.skipped
@@ -127,6 +134,7 @@ def read(
     delimiter: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    notations: Mapping[str, Sequence[str]] | None = None,
     header: bool = True,
     max_line: int = MAX_LINE,
     unlabelled: str = "raise",
@@ -186,6 +194,9 @@ def read(
         Separators of decimals (``.`` or ``,``) and of thousands (``.``, ``,``, ``'`` or a space) in numbers of text,
         the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and
         ``9,467.00`` are numbers. A column that can be read in two ways raises an error that names the options to set.
+    notations
+        Column name -> its separators of decimals and of thousands in an earlier stream (``stream.notations``). A column
+        that can be read in two ways is read as it was then.
     max_line
         Most bytes of a line (of CSV: of a record); a longer one is a row that cannot be read.
     unlabelled
@@ -222,6 +233,7 @@ def read(
         unlabelled=unlabelled,
         dates=Dates(dates or {}, time, date_order),
         key=key,
+        notations={column: Notation(*separators) for column, separators in (notations or {}).items()},
     )
     if hasattr(paths, "tocsr") or type(paths).__module__ == "numpy":
         return ReadStream(context, lambda: read_matrix(context, paths, target))
@@ -256,6 +268,8 @@ def _read_files(context: Context, paths: Sequence[Any], format: str | None, enco
     for path in paths:
         if path != "-" and not os.path.exists(path):
             raise DataError(f"{path} cannot be opened: {os.strerror(errno.ENOENT)}")
+        if os.path.isfile(path) and is_model_file(path):
+            raise DataError(f"{path} is a model file, not data; commands that continue a model take it with --load")
     if encoding is not None:
         context.encodings = [encoding] * len(paths)
     elif not context.encodings:

@@ -195,3 +195,11 @@ def test_many_labels_that_come_again_are_classes() -> None:
     rows = [{"x": i, "y": f"label {i % 60}"} for i in range(600)]
     (block,) = streams.read(rows, target="y").blocks()
     assert len(block.labels.values) == 60
+
+
+def test_a_column_is_read_as_in_an_earlier_stream(tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("price;size\n1.234;1,5\n2.345;2,5\n")
+    stream = streams.read(path, notations={"price": [",", "."]})
+    assert [x for x, _ in stream] == [{"price": 1234.0, "size": 1.5}, {"price": 2345.0, "size": 2.5}]
+    assert stream.notations == {"price": POINT_GROUPS, "size": COMMA}

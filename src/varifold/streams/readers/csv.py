@@ -119,6 +119,8 @@ class _Reader:
     def _notations(self, cells: dict[str, list[str]]) -> dict[str, Notation]:
         """Detect how numbers are written in each column that may hold any; report separators of thousands once."""
         context = self.context
+        if context.names_only:
+            return {}
         other = {context.id, context.time, *context.ignore}
         other |= {column for column, kind in context.types.items() if kind != "numeric"}
         columns = {c: sample for c, sample in cells.items() if c not in other and c not in context.dates}
