@@ -16,10 +16,11 @@ from varifold.evolving._evolving import EvolvingModel
 from varifold.evolving._switch_detector import SwitchDetector
 
 
+@declared(kw_only=True)
 class Switching(VaryingLearner):
     """Base of the family's classifiers and regressors: parameters of switches and mixture, and the switches so far.
 
-    A subclass declares these parameters as fields.
+    `EvolvingClassifier` describes the parameters.
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {
@@ -37,19 +38,16 @@ class Switching(VaryingLearner):
     _cost = "O(old x new features); covariance='full': also O(old^2 + new^2)"
     _uses_absence = True
 
-    switch: int | None
-    overlap: int
-    ridge: float
-    settle: int
-    patience: int
-    max_dense: int
-    combine: str
-    select: str
-    horizon: int | None
-    seed: int
-    scale: str
-    fit_intercept: bool
-    clip: float
+    combine: str = "c"
+    select: str = "draw"
+    horizon: int | None = None
+    seed: int = 0
+    switch: int | None = None
+    overlap: int = 10
+    ridge: float = 0.0
+    settle: int = 30
+    patience: int = 100
+    max_dense: int = 512
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -165,16 +163,6 @@ class EvolvingClassifier(Switching, VaryingClassifier):
     """Whether a new model starts from the old one's weights, transferred through the map."""
 
     part: str = "both"
-    combine: str = "c"
-    select: str = "draw"
-    horizon: int | None = None
-    seed: int = 0
-    switch: int | None = None
-    overlap: int = 10
-    ridge: float = 0.0
-    settle: int = 30
-    patience: int = 100
-    max_dense: int = 512
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -21,18 +21,10 @@ class FESL(EvolvingClassifier):
     ----------
     c
         Divides the step, 1 / (c sqrt t), t counted from the last switch (c > 0; the paper searches 1 to 150).
-    part
-        ``"both"`` models after a switch, mixed, or one alone: ``"new"``, ``"updated"`` or ``"frozen"``. See
-        `varifold.evolving.base.EvolvingClassifier`.
-    combine, select, horizon, seed
-        How old and new model are mixed: ``combine="c"`` takes the weighted mean of their scores, ``"s"`` one of them
-        (`select`: ``"draw"`` or ``"argmax"``); `horizon` is the number of learns after the switch (T2) when known. See
-        `varifold.evolving.base.EvolvingClassifier`.
-    switch, overlap
-        Learns before only new features come (T1), and how many of them show old and new ones together (B), when they
-        are known. By default the learner detects them.
-    ridge, settle, patience, max_dense
-        See `varifold.evolving.base.EvolvingClassifier`.
+    part, combine, select, horizon, seed
+        Which models run after a switch, and how they are mixed; see `varifold.evolving.base.EvolvingClassifier`.
+    switch, overlap, ridge, settle, patience, max_dense
+        The switch, if it is known, and how it is detected otherwise; the map from new to old features. See there.
     scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from varifold.base.declared import declared
@@ -82,17 +81,6 @@ class FESLRegressor(Switching, VaryingRegressor):
     _cost = "O(old x new features)"
 
     c: float = 1.0
-    combine: str = "c"
-    select: str = "draw"
-    _: KW_ONLY
-    horizon: int | None = None
-    seed: int = 0
-    switch: int | None = None
-    overlap: int = 10
-    ridge: float = 0.0
-    settle: int = 30
-    patience: int = 100
-    max_dense: int = 512
 
     def _model(self) -> FESLRegression:
         return FESLRegression(EvolvingRegression(OGDRule(self.c), OGDRule(self.c), **self._settings()))
