@@ -16,6 +16,7 @@ from scipy.special import expit
 from varifold._engine.names.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
 from varifold.base import Block
+from varifold.base.declared import declared
 from varifold.base.params import AnyOf, Constraint, Integer, Real, validate
 from varifold.copula.buffer import BufferCopula
 from varifold.errors import DataError, FeatureValueError, ParameterError
@@ -27,6 +28,7 @@ LARGEST = 1e150
 """Larger magnitudes are clamped to it, as in the engine."""
 
 
+@declared
 class DelayedOVFM(river_base.Classifier):
     """Predict with the delay of OVFM's Algorithm 1, for comparison with the paper: numbers only.
 
@@ -80,34 +82,23 @@ class DelayedOVFM(river_base.Classifier):
         "keep": AnyOf(Real(0, 1, open_low=True), None),
     }
 
-    def __init__(
-        self,
-        buffer: int = 50,
-        tolerance: float = 0.01,
-        iterations: int = 20,
-        c: float = 5.0,
-        gamma_min: float = 0.05,
-        levels: int = 14,
-        sweeps: int = 2,
-        horizon: int | None = None,
-        radius: float | None = None,
-        keep: float | None = None,
-    ) -> None:
-        self.buffer = buffer
-        self.tolerance = tolerance
-        self.iterations = iterations
-        self.c = c
-        self.gamma_min = gamma_min
-        self.levels = levels
-        self.sweeps = sweeps
-        self.horizon = horizon
-        self.radius = radius
-        self.keep = keep
+    buffer: int = 50
+    tolerance: float = 0.01
+    iterations: int = 20
+    c: float = 5.0
+    gamma_min: float = 0.05
+    levels: int = 14
+    sweeps: int = 2
+    horizon: int | None = None
+    radius: float | None = None
+    keep: float | None = None
+
+    def __post_init__(self) -> None:
         validate(type(self).__name__, self._constraints, self.__dict__)
-        if c == gamma_min == 0:
+        if self.c == self.gamma_min == 0:
             raise ParameterError("DelayedOVFM needs c > 0 or gamma_min > 0; with both 0 the correlation never moves")
         self.classes: list[Any] = []
-        self._copula = BufferCopula(levels, sweeps, tolerance, iterations, c, gamma_min)
+        self._copula = BufferCopula(self.levels, self.sweeps, self.tolerance, self.iterations, self.c, self.gamma_min)
         self._waiting: deque[tuple[dict[Any, float], Any]] = deque()
         self._weights: Floats = np.zeros((0, 2, 0))  # label x (raw, latent) x feature
         self._mixes: list[Weights] = []

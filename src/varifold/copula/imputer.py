@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import narwhals.stable.v1 as nw
@@ -14,6 +15,7 @@ from scipy.special import ndtri
 from varifold._engine.engine import Engine
 from varifold._engine.targets.no_target import NoTarget
 from varifold.base.blocks import to_block
+from varifold.base.declared import declared
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
 from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
@@ -29,6 +31,7 @@ class Imputed(NamedTuple):
     high: Any
 
 
+@declared
 class CopulaImputer(Estimator, river_base.Transformer):
     """Impute absent features of mixed type from those present, by a Gaussian copula learned online.
 
@@ -91,33 +94,21 @@ class CopulaImputer(Estimator, river_base.Transformer):
         "max_features": AnyOf(Integer(1), None),
     }
 
-    def __init__(
-        self,
-        statistic: str = "mean",
-        coverage: float = 0.9,
-        window: int = 200,
-        batch: int = 20,
-        levels: int = 14,
-        sweeps: int = 2,
-        c: float = 5.0,
-        gamma_min: float = 0.05,
-        max_dense: int = 512,
-        max_features: int | None = None,
-    ) -> None:
-        self.statistic = statistic
-        self.coverage = coverage
-        self.window = window
-        self.batch = batch
-        self.levels = levels
-        self.sweeps = sweeps
-        self.c = c
-        self.gamma_min = gamma_min
-        self.max_dense = max_dense
-        self.max_features = max_features
+    statistic: str = "mean"
+    coverage: float = 0.9
+    window: int = 200
+    batch: int = 20
+    levels: int = 14
+    sweeps: int = 2
+    c: float = 5.0
+    gamma_min: float = 0.05
+    max_dense: int = 512
+    max_features: int | None = None
+    _engine: Engine = field(init=False)
+
+    def __post_init__(self) -> None:
         validate(type(self).__name__, self._constraints(), self.__dict__)
         self._engine = self._make_engine()
-
-    _engine: Engine
 
     def _make_engine(self) -> Engine:
         model = ImputerModel(

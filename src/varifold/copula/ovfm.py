@@ -175,12 +175,6 @@ class OVFM(CopulaParameters, VaryingClassifier):
 
     @property
     @undisturbed
-    def raw_share(self) -> list[float]:
-        """Weight of the raw learner in the prediction; one number for two labels, otherwise one per label."""
-        return [float(weights[0]) for weights in self._compiled.mix_weights()]
-
-    @property
-    @undisturbed
     def shares(self) -> list[dict[str, float]]:
         """Current weight of each learner's score in the prediction, per problem: ``raw``, ``latent``, ``presence``.
 
