@@ -94,7 +94,9 @@ def test_the_combination_follows_the_oracle(labels, late):
         (TakesNoPart(), rows),
     ]
     oracle = Combination(
-        [(e.temperature, e.stack_weight, e.stack_variance) for e in classifier_experts("fast")], len(labels)
+        [(e.temperature, e.stack_weight, e.stack_variance) for e in classifier_experts("fast")],
+        len(labels),
+        [e.counts_labels for e in classifier_experts("fast")],
     )
     waiting = collections.deque()
     for t in range(len(rows)):
@@ -326,6 +328,24 @@ def test_the_first_instance_of_a_label_does_not_update_the_combination():
     after = engine.dump()[2]
     for name in ("model.temperature", "model.weights", "model.guard"):
         assert (before[name] == after[name]).all()
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.4])
+@pytest.mark.parametrize("where", [0.0, 8.0])
+def test_one_instance_of_a_new_label_does_not_capture_the_next_prediction(where, noise):
+    """After 300 rows of two labels; the new one comes far away from them, or among them."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(310, 6))
+        y = (z @ rng.normal(size=6) > 0) ^ (rng.random(310) < noise)
+        rows = [{f"f{j}": v for j, v in enumerate(row) if rng.random() < 0.7} or {"f0": row[0]} for row in z.tolist()]
+        model = varifold.AutoClassifier()
+        model.learn_many(rows[:300], y[:300].tolist())
+        new = {f"f{j}": where + float(rng.normal()) for j in range(6)}
+        model.learn_one(new, "new")
+        assert max(model.predict_proba_one(row)["new"] for row in rows[300:]) < 0.1
+        if where:
+            assert model.predict_proba_one(new)["new"] > 0.25, "it is found again where it was"
 
 
 def test_an_exception_of_an_expert_is_raised():

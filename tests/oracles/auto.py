@@ -11,12 +11,18 @@ def softmax(z):
 
 
 class Combination:
-    """Combination for labels that are all known; `starts` has temperature, stack weight and its variance by expert."""
+    """Combination for labels that are all known; `starts` has temperature, stack weight and its variance by expert.
 
-    def __init__(self, starts, classes, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, final=0.1):
+    `counting` are the experts whose probabilities contain the shares of the labels.
+    """
+
+    def __init__(
+        self, starts, classes, counting, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, final=0.1
+    ):
         self.k = k = len(starts)
         temperatures, weights, variances = np.array(starts).T
         self.classes = classes
+        self.counting = np.array(counting)
         self.a = np.array(temperatures, dtype=float)
         self.variance = np.full(k, 0.1)
         self.mean = np.r_[weights, np.zeros(classes)]
@@ -44,6 +50,13 @@ class Combination:
         weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
         self.experts_mixed = self.mixed
+        new = self.counts < 2  # labels learned once: at temperature 1, by the experts that count labels
+        if new.any() and not new.all():
+            weights = np.where(self.counting, weights[:-1], 0.0)
+            counted = weights / weights.sum() @ np.array([softmax(row) for row in self.logits])
+            counted = (1 - self.floor) * counted + self.floor / self.classes
+            rest = (1 - counted[new].sum()) / self.mixed[~new].sum()
+            self.mixed = np.where(new, counted, rest * self.mixed)
         if self.lates:
             self.mixed = self.late @ np.array([self.mixed, self.base_rates()])
         logits = np.log(self.mixed)

@@ -7,7 +7,9 @@ For each instance
 3. the *mixture* is the mean of the experts' and the stack's probabilities under exponential weights (log loss, rate
    RATE, fixed share). There are two sets of weights, of which SHARE and SLOW_SHARE are shared out, and weights of the
    two mixtures (SLOW_SHARE): over T instances the log loss exceeds that of the best of k experts and the stack by at
-   most (ln 2 + ln(k + 4) + 2 T ln(1 / (1 - SLOW_SHARE))) / RATE;
+   most (ln 2 + ln(k + 4) + 2 T ln(1 / (1 - SLOW_SHARE))) / RATE. A label learned once gets the probability that the
+   experts give it that count labels, at temperature 1: the margin of a new label is near zero everywhere, and
+   temperatures and stack have learned nothing about it;
 4. a *final temperature* calibrates the mixture;
 5. the *guard* (`_guard`) predicts the most frequent label until the mixture has proved better.
 
@@ -26,6 +28,7 @@ from varifold._engine.targets.decision cimport MOST_PROBABLE, Decision
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold._numeric.hedge cimport FIXED as FIXED_RATE, Experts, experts_learn, experts_weights
+from varifold._numeric.kernels cimport add_multiple
 from varifold.auto._categories cimport CategoriesModel
 from varifold.auto._error_watch cimport ErrorWatch
 from varifold.auto._expert_set cimport BOUNDED, COLUMNS, ExpertSet
@@ -104,6 +107,7 @@ cdef class ClassificationMixture(Model):
     cdef int64_t* matrix_side          # [expert]: rows of the matrices that it holds per class; 0: none
     cdef int64_t* restarts             # [expert]: is a RestartingModel
     cdef int64_t* unlabelled           # [expert]: learns instances without a label
+    cdef int64_t* counts_labels        # [expert]: its probabilities contain the shares of the labels
     cdef int64_t* paused               # [expert]: is evaluated on every PAUSE_INTERVAL-th instance
     cdef double* excess_loss           # [expert]: running mean of its log loss less the mixture's
     cdef double* stack_use             # [expert]: running mean of how far it moves the stack's logits
@@ -121,6 +125,7 @@ cdef class ClassificationMixture(Model):
     cdef double guard_strength, guard_full
     cdef double threshold
     cdef double* class_weight          # [class]: weight learned
+    cdef int64_t* repeated             # [class]: more than one instance was learned
     cdef public Decision decision      # of the target, which chooses the label; None: the most probable one
     cdef RunningMean* recent_error     # of the labels that are predicted
     cdef RunningMean* recent_loss      # their log loss
@@ -164,6 +169,7 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.restarts, fixed(k))
         self.arrays.scratch(&self.unlabelled, fixed(k))
+        self.arrays.scratch(&self.counts_labels, fixed(k))
         self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
         self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
         self.arrays.declare("stack_use", &self.stack_use, fixed(k))
@@ -177,6 +183,7 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("lateness", <double**> &self.lateness, fixed(LATENESS_NUMBERS, low=0))
         self.arrays.declare("lateness.mean_error", &self.mean_error, per_class(low=-1, high=1))
         self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
+        self.arrays.declare("repeated", &self.repeated, per_class(low=0, high=1))
         self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.scratch(&self.score, per_class())
@@ -206,6 +213,7 @@ cdef class ClassificationMixture(Model):
             self.restarts[e] = isinstance(model, RestartingModel)
             self.slow.held[e] = -log(TRUST)
             self.unlabelled[e] = learn_unlabelled and model.learns_unlabelled
+            self.counts_labels[e] = expert.counts_labels
             self.temperature[e].factor = expert.temperature
             self.temperature[e].variance = TEMPERATURE_VARIANCE
             if isinstance(model, CategoriesModel):
@@ -380,8 +388,35 @@ cdef class ClassificationMixture(Model):
                 self.mixed[c] += self.experts.portion[e] * self.calibrated[e * k + c]
         for c in range(k):
             self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
+        self.mix_new_labels()
         if self.lateness.count > 0.0:
             self.mix_base_rate()
+
+    cdef void mix_new_labels(self) noexcept nogil:
+        """Let the experts that count labels predict the labels learned once, if others were learned more often."""
+        cdef int c, e, k = self.classes
+        cdef double new = 0.0, known = 0.0, total = 0.0
+        for c in range(k):
+            known += self.mixed[c] if self.repeated[c] else 0.0
+            new += not self.repeated[c]
+        if new == 0.0 or known == 0.0:
+            return
+        memset(self.output, 0, k * sizeof(double))
+        for e in range(self.experts.count):
+            if self.counts_labels[e] and not self.idle[e]:
+                softmax(k, self.logit + e * k, self.score)
+                total += self.experts.portion[e]
+                add_multiple(k, self.output, self.experts.portion[e], self.score)
+        if total == 0.0:
+            return
+        new = 0.0
+        for c in range(k):
+            if not self.repeated[c]:
+                self.mixed[c] = (1.0 - FLOOR) * self.output[c] / total + FLOOR / k
+                new += self.mixed[c]
+        for c in range(k):
+            if self.repeated[c]:
+                self.mixed[c] *= (1.0 - new) / known
 
     cdef void mix_base_rate(self) noexcept nogil:
         """Mix the shares of the labels in: where labels come late, all experts may be worse than that."""
@@ -506,6 +541,7 @@ cdef class ClassificationMixture(Model):
             running_learn(self.recent_error, self.class_weight[y] == 0.0)
         self.recalled = -1
         self.lag = 0.0
+        self.repeated[y] |= self.class_weight[y] > 0.0
         self.class_weight[y] += w
         forget_last(&self.experts.views)
         self.learn_experts(v, y, w)

@@ -52,6 +52,10 @@ class Expert:
     """Number of columns (in the regressor: of features) beyond which the expert is disabled."""
     matrix_side: int | None = None
     """If the model has a matrix per label: its maximum number of rows."""
+    counts_labels: bool = False
+    """Whether its probabilities contain the shares of the labels, so that it can judge a label that was learned once
+    (classifier only).
+    """
     temperature: float = 1.0
     """First factor on the expert's logits. The regressor has no temperatures."""
     stack_weight: float = 0.0
@@ -125,21 +129,21 @@ _CLASSIFIER = (
     Expert(name="additive", model=lambda: RestartingModel(lambda: AdditiveRule(30.0, 20_000)), sees="bounded",
            temperature=2.0, stack_weight=0.35, stack_variance=0.8),
     Expert(name="naive Bayes", model=lambda: RestartingModel(lambda: GaussianNBModel(1.0)), sees="bounded",
-           temperature=0.5, stack_weight=0.03, stack_variance=0.02),
-    Expert(name="presence", model=PresenceModel, sees="columns",
+           counts_labels=True, temperature=0.5, stack_weight=0.03, stack_variance=0.02),
+    Expert(name="presence", model=PresenceModel, sees="columns", counts_labels=True,
            temperature=1.0, stack_weight=0.1, stack_variance=0.5),
-    Expert(name="class frequencies", model=lambda: RestartingModel(FrequencyModel),
+    Expert(name="class frequencies", model=lambda: RestartingModel(FrequencyModel), counts_labels=True,
            temperature=1.0, stack_weight=-0.4, stack_variance=1.6),
     Expert(name="linear, full", model=lambda: AROWRule(10.0, 128), sees="bounded", pausing="early",
            temperature=2.0, stack_weight=0.2, stack_variance=0.8),
     Expert(name="neighbours", model=lambda: NeighboursModel(5, 500, single=True), sees="bounded", pausing="early",
-           temperature=1.0, stack_weight=0.1, stack_variance=0.06),
+           counts_labels=True, temperature=1.0, stack_weight=0.1, stack_variance=0.06),
     Expert(name="latent", model=_latent, sees="bounded", pausing="early", max_columns=1_024, matrix_side=64,
            temperature=2.0, stack_weight=1.3, stack_variance=2.8),
     Expert(name="Gaussian", model=lambda: GaussianModel(65), sees="bounded", pausing="early", max_columns=1_024,
-           matrix_side=64, temperature=0.3, stack_weight=0.08, stack_variance=0.04),
+           matrix_side=64, counts_labels=True, temperature=0.3, stack_weight=0.08, stack_variance=0.04),
     Expert(name="window forest", model=partial(_window_forest, 10, 20_000), sees="bounded", pausing="early",
-           temperature=1.0, stack_weight=0.3, stack_variance=0.1),
+           counts_labels=True, temperature=1.0, stack_weight=0.3, stack_variance=0.1),
     Expert(name="recall", model=lambda: RecallRule(10.0), pausing="late",
            temperature=2.0, stack_weight=0.0, stack_variance=0.3),
     Expert(name="recall, additive", model=lambda: RecallRule(30.0, True, 150.0), pausing="late",
@@ -149,7 +153,7 @@ _CLASSIFIER = (
     Expert(name="groups", model=lambda: GroupsModel(OGDRule(10.0)),
            temperature=1.0, stack_weight=0.0, stack_variance=0.5),
     Expert(name="neighbours, many", model=lambda: NeighboursModel(10, 1_000, single=True), sees="bounded",
-           pausing="early", temperature=1.0, stack_weight=0.1, stack_variance=0.06),
+           pausing="early", counts_labels=True, temperature=1.0, stack_weight=0.1, stack_variance=0.06),
     Expert(name="additive, bold", model=lambda: AdditiveRule(10.0, 20_000), sees="bounded", pausing="early",
            temperature=2.0, stack_weight=0.0, stack_variance=0.5),
 )
