@@ -106,12 +106,13 @@ def test_the_combination_follows_the_oracle(labels, late):
             expected = oracle.predict(probabilities)
             predicted = model.predict_proba_one(rows[t])
             assert [predicted[c] for c in known] == pytest.approx(expected.tolist(), abs=1e-8)
-            waiting.append((t, probabilities, model.memo_one(rows[t]), oracle.counts.sum()))
+            issued = probabilities, oracle.members[-1], oracle.experts_mixed
+            waiting.append((t, issued, model.memo_one(rows[t]), oracle.counts.sum()))
             if len(waiting) <= late:
                 continue
-            i, issued, memo, then = waiting.popleft()
+            i, (probabilities, *issued), memo, then = waiting.popleft()
             model.learn_one(rows[i], y[i], memo=memo)
-            oracle.learn(issued, known.index(y[i]), oracle.counts.sum() - then)
+            oracle.learn(probabilities, known.index(y[i]), oracle.counts.sum() - then, issued)
         else:
             i = t
             model.learn_one(rows[i], y[i])

@@ -49,7 +49,6 @@ class Combination:
         self.weights = self.pace @ np.array([self.fast, self.slow])
         weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
-        self.experts_mixed = self.mixed
         new = self.counts < 2  # labels learned once: at temperature 1, by the experts that count labels
         if new.any() and not new.all():
             weights = np.where(self.counting, weights[:-1], 0.0)
@@ -57,6 +56,7 @@ class Combination:
             counted = (1 - self.floor) * counted + self.floor / self.classes
             rest = (1 - counted[new].sum()) / self.mixed[~new].sum()
             self.mixed = np.where(new, counted, rest * self.mixed)
+        self.experts_mixed = self.mixed
         if self.lates:
             self.mixed = self.late @ np.array([self.mixed, self.base_rates()])
         logits = np.log(self.mixed)
@@ -82,17 +82,22 @@ class Combination:
     def base_rates(self):
         return (1 - self.floor) * self.counts / self.counts.sum() + self.floor / self.classes
 
-    def learn(self, probabilities, y, lag=0):
-        """Learn label y of these probabilities, after which `lag` labels were learned."""
+    def learn(self, probabilities, y, lag=0, issued=None):
+        """Learn label y of these probabilities, after which `lag` labels were learned.
+
+        `issued` is what the stack and the mixture of experts and stack predicted then; by default, what they do now.
+        """
         self.predict(probabilities)
+        issued_stack, issued_mixture = issued or (self.members[-1], self.experts_mixed)
         hit = np.eye(self.classes)[y]
         w = 1.0
         if lag:
             self.lates.append((lag, hit - self.mixed))
             w = 1 / lateness_ratio(self.lates)
-            both = -np.log([self.experts_mixed[y], self.base_rates()[y]])
+            both = -np.log([issued_mixture[y], self.base_rates()[y]])
             self.late = self.shared(self.late, both, 0.001, w)
-        losses = -np.log((1 - self.floor) * self.members[:, y] + self.floor / self.classes)
+        judged = np.vstack([self.members[:-1], issued_stack])
+        losses = -np.log((1 - self.floor) * judged[:, y] + self.floor / self.classes)
         losses[self.absent] = -np.log(self.mixed[y])
         # the stack: add the drift, add the Fisher information, step along the gradient
         q = self.members[-1]

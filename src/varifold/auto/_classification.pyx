@@ -139,10 +139,13 @@ cdef class ClassificationMixture(Model):
     cdef double lag                    # labels learned since it was written
     cdef double* calibrated            # [expert and stack][class]: probabilities
     cdef int64_t* predicted            # [expert]: class with the largest score, of those that restart
-    cdef double* mixed                 # [class]: probabilities of the mixture,
+    cdef double* experts_mixed         # [class]: probabilities of the mixture of experts and stack,
+    cdef double* mixed                 # [class]: with the labels' shares, if labels come late,
     cdef double* mixed_logit           # [class]: their logits,
     cdef double* sharpened             # [class]: the mixture at its temperature,
     cdef double* output                # [class]: and after the guard
+    cdef double* issued_stack          # [class]: probabilities of the stack in the memo that was read,
+    cdef double* issued_mixture        # [class]: and of the mixture of experts and stack
     cdef double* loss                  # [expert and stack]
     cdef double* fast_portion          # [expert and stack]: the fast weights,
     cdef double* slow_portion          # the slow ones
@@ -191,7 +194,10 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.idle, fixed(k))
         self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.predicted, fixed(k))
+        self.arrays.scratch(&self.experts_mixed, per_class())
         self.arrays.scratch(&self.mixed, per_class())
+        self.arrays.scratch(&self.issued_stack, per_class())
+        self.arrays.scratch(&self.issued_mixture, per_class())
         self.arrays.scratch(&self.mixed_logit, per_class())
         self.arrays.scratch(&self.sharpened, per_class())
         self.arrays.scratch(&self.output, per_class())
@@ -389,6 +395,7 @@ cdef class ClassificationMixture(Model):
         for c in range(k):
             self.mixed[c] = (1.0 - FLOOR) * self.mixed[c] / total + FLOOR / k
         self.mix_new_labels()
+        memcpy(self.experts_mixed, self.mixed, k * sizeof(double))
         if self.lateness.count > 0.0:
             self.mix_base_rate()
 
@@ -504,30 +511,37 @@ cdef class ClassificationMixture(Model):
     # ---------------------------------------------------------------- learning
 
     cdef Py_ssize_t memo_size(self, int classes) noexcept nogil:
-        return 1 + self.experts.count * (classes + 1)
+        return 1 + self.experts.count * (classes + 1) + 2 * classes
 
     cdef void write_memo(self, double* out) noexcept nogil:
-        """Write by expert whether it was idle, and its logits."""
+        """Write by expert whether it was idle, and its logits; then what the stack and what the mixture predicts."""
         cdef int e, k = self.classes
         out[0] = self.recent_error.count
         out += 1
         for e in range(self.experts.count):
             out[e * (k + 1)] = self.idle[e]
             memcpy(out + e * (k + 1) + 1, self.logit + e * k, k * sizeof(double))
+        out += self.experts.count * (k + 1)
+        memcpy(out, self.calibrated + self.experts.count * k, k * sizeof(double))
+        memcpy(out + k, self.experts_mixed, k * sizeof(double))
 
     cdef void read_memo(self, const double* memo, int classes) noexcept nogil:
-        """Let learn() judge these logits; labels learned since then were the least probable."""
+        """Let learn() judge these predictions; labels learned since then were the least probable."""
         cdef int e, c
         cdef const double* logit
         self.lag = self.recent_error.count - min(max(memo[0], 0.0), self.recent_error.count)
         memo += 1
         for e in range(self.experts.count):
+            self.idle[e] = memo[e * (classes + 1)] != 0.0 or self.takes_no_part(e)
             logit = memo + e * (classes + 1) + 1
-            self.idle[e] = logit[-1] != 0.0 or self.takes_no_part(e)
             for c in range(self.classes):
                 self.logit[e * self.classes + c] = (
                     min(max(logit[c], -LARGEST_LOGIT), LARGEST_LOGIT) if c < classes else -LARGEST_LOGIT)
             self.calibrate(e)
+        memo += self.experts.count * (classes + 1)
+        for c in range(self.classes):
+            self.issued_stack[c] = min(max(memo[c], 0.0), 1.0) if c < classes else 0.0
+            self.issued_mixture[c] = min(max(memo[classes + c], 0.0), 1.0) if c < classes else 0.0
         self.recalled = classes
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
@@ -579,6 +593,8 @@ cdef class ClassificationMixture(Model):
                 self.loss[e] = -log((1.0 - FLOOR) * self.calibrated[e * k + y] + FLOOR / k)
                 if e < stack:
                     self.excess_loss[e] += (self.loss[e] + log(self.mixed[y]) - self.excess_loss[e]) / MEMORY
+        if self.recalled >= 0:    # labels learned since then have moved the stack towards this one
+            self.loss[stack] = -log((1.0 - FLOOR) * self.issued_stack[y] + FLOOR / k)
         stack_learn(&self.stack, self.logit, self.calibrated + stack * k, y, w, DRIFT)
         for e in range(stack):
             if not self.idle[e]:
@@ -601,7 +617,7 @@ cdef class ClassificationMixture(Model):
             self.score[c] = (c == y) - self.mixed[c]
         lateness_learn(self.lateness, self.lag, k, self.score, self.mean_error)
         w /= lateness_ratio(self.lateness, self.lag)
-        losses[0] = self.mixture_loss(self.experts.portion, y)
+        losses[0] = -log(max(self.issued_mixture[y], FLOOR / k))
         losses[1] = -log(self.base_rate(y, self.total_weight()))
         experts_learn(&self.late, losses, w)
         return w
