@@ -124,6 +124,10 @@ def test_rows_that_cannot_be_read(capsys, tmp_path):
     assert err.splitlines()[0] == "stopped after 30 instances; the metrics are of these alone"
     assert "line 32" in err
     assert err.count("\n") == 2
+    partial = str(tmp_path / "out.csv")
+    assert main(["run", str(path), "--target", "y", "--model", "olvf", "--predictions", partial]) == 1
+    expected = f"stopped after 30 instances; the metrics and {partial} are of these alone"
+    assert expected in capsys.readouterr().err.splitlines()
     for form in ("json", "csv"):
         assert main(["run", str(path), "--target", "y", "--model", "olvf", "--format", form]) == 1
         found = partial_run(capsys.readouterr().out, form)

@@ -140,13 +140,15 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         _write_page(args, summary, given)
     details.draw(args, summary, title(facts))
-    return 0 if stream is None else _ended(stream, summary.results[0].instances)
+    return 0 if stream is None else _ended(args, stream, summary.results[0].instances)
 
 
-def _ended(stream: Stoppable, instances: int) -> int:
+def _ended(args: argparse.Namespace, stream: Stoppable, instances: int) -> int:
     """Report where a pass ended early and return the exit code; raise the error of data that cannot be read further."""
     if stream.reason is not None:
-        print(f"stopped after {plural(instances, 'instance')}; the metrics are of these alone", file=sys.stderr)
+        files = filter(None, (args.save, args.predictions, args.plot, args.html, args.importances))
+        partial = " and ".join(["the metrics", *map(str, files)])
+        print(f"stopped after {plural(instances, 'instance')}; {partial} are of these alone", file=sys.stderr)
     if stream.error is not None:
         raise stream.error
     return 128 + stream.signal if stream.signal else 0
