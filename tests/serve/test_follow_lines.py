@@ -31,6 +31,9 @@ from varifold.serve.follow import Follower
         ([0, 1, 0, 1], ["--target-type", "number", "--model", "arow"], "arowregressor"),
         ([0, 1, 0, 1], [], "auto"),
         ([0.5, 1.5] * 8, [], "auto"),
+        ([0.5, 1, 1.5, 2, 2.5, 3], [], "autoregressor"),
+        ([1, 2, 2.5] * 3, [], "autoregressor"),
+        ([1, 2, 2.5] * 4, [], "auto"),
         (["up", "down"], [], "auto"),
         ([21.5, "down"], [], "auto"),
     ],
@@ -57,6 +60,9 @@ def test_the_first_labels_choose_classifier_or_regressor(
     state, _ = stored(tmp_path / "s", "follow")
     assert state.learner._header()["method"] == method
     assert state.learner.steps == len(labels) + 1
+    if not options:  # `run` decides as `follow`
+        block = next(streams.read(tmp_path / "lines", target="price", format="jsonl", unlabelled="keep").blocks())
+        assert (block.targets is not None) == method.endswith("regressor")
 
 
 def test_a_state_keeps_the_type_of_its_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
