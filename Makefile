@@ -15,7 +15,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables fuzz fuzz-guided sanitize load soak words fleet http-fuzz dist deploy clean
+.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables results fuzz fuzz-guided sanitize load soak words fleet http-fuzz dist deploy clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -104,6 +104,15 @@ bench-tables: .venv/installed .venv/peers
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.speed.universe
 	$(BIN)/python -m benchmarks.speed.wide
+
+# The papers' tables: runs what the store lacks, then writes benchmarks/RESULTS.md with claims and largest gaps; `make docs`
+# makes the pages of the site from it.
+RESULTS_STORE ?= .venv/results.sqlite
+RESULTS_REPEATS ?= 10
+RESULTS_JOBS ?= $(shell nproc)
+results: .venv/installed
+	$(BIN)/varifold bench run all --repeats $(RESULTS_REPEATS) --jobs $(RESULTS_JOBS) --store $(RESULTS_STORE)
+	$(BIN)/varifold bench report all --repeats $(RESULTS_REPEATS) --store $(RESULTS_STORE) --markdown benchmarks/RESULTS.md
 
 fuzz: .venv/installed
 	$(BIN)/python -m pytest -q -n $(JOBS) tests/fuzz --instances $(FUZZ_INSTANCES)

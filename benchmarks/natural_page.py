@@ -1,6 +1,6 @@
 """Write the figures of the natural streams: benchmarks/NATURAL.md, README.md and the pictures of both.
 
-    varifold bench run natural --store natural.sqlite      # about an hour of one processor; only what is not done yet
+    varifold bench run natural --store natural.sqlite      # about 25 minutes of one processor; only what is not done yet
     python -m benchmarks.natural_page natural.sqlite       # benchmarks/natural.json, the tables and the pictures
 
 The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is not. A test
@@ -121,7 +121,7 @@ def _rounded(value: float) -> float:
 
 def _reason(gap: str) -> str:
     """Shorten the reason of a gap: the first line, without the names of classes."""
-    return gap.splitlines()[0].split(": ")[0] if "Exception" in gap else gap
+    return f"fails with {gap.splitlines()[0].split(': ')[0]}" if "Exception" in gap else gap
 
 
 # ---------------------------------------------------------------- pictures

@@ -141,6 +141,14 @@ def test_river_runs_on_strings_and_gaps(mixed: str, name: str):
     assert outcome.cpu > 0
 
 
+@pytest.mark.parametrize("name", ["Linear", "TreeRegressor", "AdaptiveTreeRegressor", "ForestRegressor"])
+def test_regressors_of_river_run_on_strings_and_gaps(mixed: str, name: str):
+    learner = parse_model(f"varifold.bench.peers.river:{name}", imports=True)()
+    for i, x in enumerate(datasets.load(mixed).block.rows()):
+        assert math.isfinite(learner.predict_one(x))
+        learner.learn_one(x, float(i % 7))
+
+
 @pytest.mark.skipif(find_spec("lightgbm") is None, reason="LightGBM is not installed (group peers)")
 @pytest.mark.parametrize("options", ["", ",last=100", ",continued=True"])
 def test_lightgbm_is_fitted_again(mixed: str, options: str):

@@ -87,7 +87,7 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
 
 def _lead(papers: list[Filled]) -> str:
     if not papers:
-        return '<p class="lead">Every learner on the same permutations and masks, predicted before learned.</p>'
+        return '<p class="lead">Every learner on the same streams, each instance predicted before it is learned.</p>'
     what = "every result table of five papers" if len({f.table.paper for f in papers}) > 1 else "a paper’s numbers"
     return (
         f'<p class="lead">Online learning from features that appear and vanish: {what}, the '

@@ -105,24 +105,24 @@ class Linear(_Regressor):
 
 
 class TreeRegressor(_Regressor):
-    """Hoeffding tree regressor."""
+    """Hoeffding tree regressor; the linear models in its leaves need numbers."""
 
     def __init__(self) -> None:
-        self.model = tree.HoeffdingTreeRegressor()
+        self.model = _encoded() | tree.HoeffdingTreeRegressor()
 
 
 class AdaptiveTreeRegressor(_Regressor):
     """Hoeffding adaptive tree regressor."""
 
     def __init__(self) -> None:
-        self.model = tree.HoeffdingAdaptiveTreeRegressor(seed=1)
+        self.model = _encoded() | tree.HoeffdingAdaptiveTreeRegressor(seed=1)
 
 
 class ForestRegressor(_Regressor):
     """Adaptive random forest regressor of ten trees, the default."""
 
     def __init__(self) -> None:
-        self.model = forest.ARFRegressor(seed=1)
+        self.model = _encoded() | forest.ARFRegressor(seed=1)
 
 
 class _Detector(base.AnomalyDetector):
