@@ -44,6 +44,7 @@ def test_the_table_is_printed_and_the_page_names_the_study(capsys, tmp_path, row
         assert "first try: plant one.csv" in text
         assert str(tmp_path) not in text
         assert "as paper" not in text
+        assert "permutations" not in text  # rows keep their order here
         assert "rinted" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
 
 
