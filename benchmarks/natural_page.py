@@ -1,6 +1,6 @@
 """Write the figures of the natural streams: benchmarks/NATURAL.md, README.md and the pictures of both.
 
-    varifold bench run natural --store natural.sqlite      # about 25 CPU-minutes; only what is not done yet
+    varifold bench run natural --store natural.sqlite      # about 17 CPU-minutes; only what is not done yet
     python -m benchmarks.natural_page natural.sqlite       # benchmarks/natural.json, the tables and the pictures
 
 The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is not. A test
