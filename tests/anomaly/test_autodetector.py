@@ -1,8 +1,10 @@
-"""AutoDetector: its oracle, what labels change, alarms in an outage."""
+"""AutoDetector: its oracle, what labels change, alarms in an outage, degenerate streams."""
 
 from __future__ import annotations
 
+import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +74,26 @@ def test_an_outage_is_no_series_of_alarms() -> None:
     model = varifold.AutoDetector()
     _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))
     assert (p[4000:4100] <= 0.01).sum() <= 5
+
+
+DEGENERATE = {
+    "constant column": [{"a": math.sin(i), "c": 3.0} for i in range(200)],
+    "all constant": [{"a": 1.0, "b": 2.0}] * 200,
+    "duplicates": [{"a": float(i % 2), "b": float(i % 3)} for i in range(200)],
+    "strings": [{"s": "abc"[i % 3], "t": "uvwxyz"[i * i % 6]} for i in range(200)],
+    "one feature": [{"a": math.sin(i)} for i in range(200)],
+    "one row": [{"a": 1.0, "b": 2.0}],
+    "all absent": [{"a": None, "b": math.nan}] * 200,
+}
+
+
+@pytest.mark.parametrize("rows", DEGENERATE.values(), ids=DEGENERATE.keys())
+def test_scores_are_finite_and_explained_on_degenerate_streams(rows: list[dict[str, Any]]) -> None:
+    model = varifold.AutoDetector()
+    for step, x in enumerate(rows):
+        for probe in ({}, {"a": 1e9, "z": 1.0}, {"s": "new"}, x) if step % 40 == 0 or step + 2 > len(rows) else ():
+            score = model.score_one(probe)
+            assert math.isfinite(score)
+            assert 0.0 < model.p_value_one(probe) <= 1.0
+            assert sum(model.explain_one(probe).values()) == pytest.approx(score, abs=1e-9)
+        model.learn_one(x)
