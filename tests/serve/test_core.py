@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +17,9 @@ import pytest
 from tests.serve.following import stored
 from tests.serve.server import instance
 from varifold import AROW
-from varifold.errors import OutOfMemoryError
+from varifold.errors import OutOfMemoryError, VarifoldError
 from varifold.serve.core import learners, snapshot
+from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.database import Database
 from varifold.serve.core.errors import BusyError, ConflictError, DiskError, RejectedError, StoppedError
 from varifold.serve.core.models import Model, Models, Policy
@@ -518,3 +520,39 @@ def test_a_large_model_is_not_packed_all_the_time(tmp_path: Path) -> None:
         assert 0.0 < model._snapshot_seconds < 10.0
 
     run(tmp_path, work)
+
+
+@pytest.mark.parametrize("method", ["arow", "autoregressor"])
+def test_a_batch_equals_its_rows_one_by_one(method: str) -> None:
+    numeric = method == "autoregressor"
+    bodies: list[dict[str, Any]] = [
+        {"x": {"a": float(i), f"b{i % 7}": 1.0}, "y": float(i) if numeric else f"label {i % 3}"} for i in range(60)
+    ]
+    bodies[9]["x"]["a"] = float("inf")  # rejected in the middle of plain rows
+    bodies[20]["w"] = 2.0
+    bodies[30]["y"] = None
+    bodies[40]["predict"] = True
+    del bodies[50]["y"]
+    rows = [(body, orjson.dumps(body)) for body in bodies]
+    together, apart = (ModelState("m", learners.make(method, {}), Limits(), "0") for _ in range(2))
+    results = together.apply_rows(rows)
+    for row, result in zip(rows, results, strict=True):
+        if "error" in result:
+            with pytest.raises(VarifoldError, match=re.escape(result["error"])):
+                apart.apply(*row)
+        else:
+            assert apart.apply(*row) == result
+    assert [i for i, result in enumerate(results) if "error" in result] == [9]
+    assert learners.digest(together.learner) == learners.digest(apart.learner)
+    assert together.monitor.dump() == apart.monitor.dump()
+    assert together.take_unwritten() == apart.take_unwritten()
+    assert together.budget.used >= apart.budget.used  # memory that a prediction reserves is counted too
+
+
+def test_a_batch_stops_at_the_budget_row_by_row() -> None:
+    rows = [({"x": {f"{i} {'n' * 200}": 1.0}, "y": i % 2}, b"{}") for i in range(3_000)]
+    state = ModelState("m", learners.make("arow", {}), Limits(), budget=ServerBudget(1 << 20, 400 << 10))
+    results = state.apply_rows(rows)
+    assert 100 < state.learned < 3_000
+    assert results[-1]["status"] == 507
+    assert state.learner.steps == state.seq == state.learned == sum("seq" in result for result in results)

@@ -182,7 +182,7 @@ class Follower:
         """Apply the rows of a group; their changes are on disk when this returns."""
         self._complete = False
         self.state.tick(int(time.time() * 1000))
-        results = self.state.apply_rows((row, write_json(row)) for row in rows)
+        results = self.state.apply_rows([(row, write_json(row)) for row in rows])
         if self.database is not None:
             written = self.state.take_unwritten()
             if written is not None:

@@ -8,9 +8,10 @@ learner is measured and the change tried again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +75,18 @@ class ServerBudget:
             allow(-1)
 
 
+class Counted:
+    """Bytes of instances that are learned within one allowance."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.size = 0
+
+    def with_instance(self, x: Any, size: int) -> int:
+        """Return the bytes with another instance of `size` bytes, whose names are counted too."""
+        return self.size + size + _NAME * len(x)
+
+
 class ModelBudget:
     """Bytes that the learner of one model uses, as far as is known, and the calls that may use more."""
 
@@ -92,6 +105,16 @@ class ModelBudget:
     def _set(self, used: int) -> None:
         self.server.used += used - self.used
         self.used = used
+
+    def _count(self, size: int) -> None:
+        self.used += size
+        self.server.used += size
+
+    @property
+    def left(self) -> int:
+        """Bytes that the budgets leave for this model."""
+        server = self.server
+        return max(0, min(server.most_per_model - self.used, server.most - server.used))
 
     def close(self) -> None:
         """Release the budget of a model that is deleted."""
@@ -125,6 +148,16 @@ class ModelBudget:
         if not self._fits(learner.learn_one, (x, *truth), size):
             self._make_space(learner, learner.learn_one, (x, *truth), size)
 
+    @contextlib.contextmanager
+    def learning(self) -> Iterator[Counted]:
+        """Let a learner that is not by key learn instances, which are counted in what this yields."""
+        counted = Counted(left := self.left)
+        allow(left)
+        try:
+            yield counted
+        finally:
+            self._count(counted.size + left - allow(-1))
+
     def load(self, learner: KeyedLearner, key: Any) -> None:
         """Load the learner of a key within the budget if it is on disk."""
         stored = learner.disk_bytes(key)
@@ -144,10 +177,7 @@ class ModelBudget:
 
     def _fits(self, function: Callable[..., Any], arguments: tuple[Any, ...], size: int) -> bool:
         """Call a function of the learner; return False, with nothing changed, if it needs more memory than is left."""
-        server = self.server
-        left = min(server.most_per_model - self.used, server.most - server.used)
-        if left < 0:
-            left = 0
+        left = self.left
         if size > _LARGE and size > left:
             return False
         allow(left)
@@ -163,9 +193,7 @@ class ModelBudget:
             size = 0
             raise
         finally:
-            size += left - allow(-1)
-            self.used += size
-            server.used += size
+            self._count(size + left - allow(-1))
 
     def _measure_again(self, learner: Any) -> bool:
         """Measure the learner if much was counted since the last time; return whether it uses less than counted."""

@@ -7,11 +7,13 @@ of the library is installed; within one build the recovered learner is bit-ident
 
 from __future__ import annotations
 
+import contextlib
 import heapq
+import itertools
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -101,14 +103,13 @@ class Unwritten:
     forgotten: dict[tuple[str, str], None] = field(default_factory=dict)
     offsets: set[Partition] = field(default_factory=set)
 
-    def add(self, seq: int, text: bytes) -> None:
-        """Add a row of JSON, in which a line feed can only be white space."""
-        if _LINE_FEED in text:
-            text = text.replace(b"\n", b" ")
+    def add(self, first: int, *texts: bytes) -> None:
+        """Add rows of JSON, in which a line feed can only be white space; `first` is the number of the first."""
+        rows = [text.replace(b"\n", b" ") if _LINE_FEED in text else text for text in texts]
         if self.changes and self.changes[-1].kind == ROWS:
-            self.changes[-1].rows.append(text)
+            self.changes[-1].rows.extend(rows)
         else:
-            self.changes.append(Change(seq, ROWS, [text]))
+            self.changes.append(Change(first, ROWS, rows))
 
     def take_label(self, number: int) -> None:
         """Record that a waiting instance received its label."""
@@ -233,15 +234,49 @@ class ModelState:
             return self._keep(body, text)
         return self._learn(body, text) if "y" in body else self.predict(body)
 
-    def apply_rows(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
+    def apply_rows(self, rows: Sequence[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
         """Apply rows in order; a rejected row yields its error, the others are applied."""
         results: list[dict[str, Any]] = []
-        for body, text in rows:
-            try:
-                results.append(self.apply(body, text))
-            except VarifoldError as error:
-                results.append({"error": str(error), "status": getattr(error, "status", 422)})
+        while len(results) < len(rows):
+            if not self.keyed and not self.detects:
+                results += self._learn_plain(itertools.islice(rows, len(results), None))
+            for body, text in rows[len(results) : len(results) + 1]:
+                try:
+                    results.append(self.apply(body, text))
+                except VarifoldError as error:
+                    results.append({"error": str(error), "status": getattr(error, "status", 422)})
         return results
+
+    def _learn_plain(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
+        """Learn rows up to the first that is more than an instance with a known label, or that is rejected.
+
+        It does what `_learn` does with each, within one allowance of memory. The row at which it stops changes nothing.
+        """
+        learner, monitor, labels = self._learner, self.monitor, self._labels
+        first, seq, learned = self.seq + 1, self.seq, []
+        with self.budget.learning() as counted, contextlib.suppress(VarifoldError, MemoryError):
+            for body, text in rows:
+                y = body.get("y")
+                if len(body) != 2 or y is None or "x" not in body or (labels is not None and y not in labels):
+                    break
+                x = body["x"]
+                scored = learner.predict_one(x) if (seq + 1) % SCORE_EVERY == 0 else None
+                size = counted.with_instance(x, len(text))
+                if size > counted.left:
+                    break
+                learner.learn_one(x, y)
+                counted.size = size  # a rejected instance is not counted
+                seq += 1
+                learned.append(text)
+                monitor.observe(x)
+                monitor.labelled()
+                if scored is not None:
+                    monitor.scored(learners.loss(scored, y))
+        self.seq = seq
+        self.learned += len(learned)
+        if learned:
+            self._unwritten.add(first, *learned)
+        return [{"seq": n} for n in range(first, seq + 1)]
 
     def restore(self, data: bytes) -> dict[str, Any]:
         """Replace the learner with the one in a model file, of the same kind unless the model is new."""

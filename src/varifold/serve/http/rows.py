@@ -19,7 +19,8 @@ _CHUNK_SECONDS = 0.005
 """Seconds for which the rows of a chunk may block other requests."""
 _PARSING = 3e-6
 _FEWEST, _MOST = 16, 1_000
-_CHUNKS = 3
+_CHUNKS = 12
+"""Most chunks in progress: enough that the disk and the learner need not wait for each other."""
 _MOST_REJECTED = 1_000
 """Rejected rows after which the rest of a batch is not read."""
 _WINDOW = 512
@@ -82,6 +83,7 @@ class _Chunk:
         while True:
             try:
                 self._done = model.submit_rows(self._applied, self._bytes)
+                self._applied = []
                 return
             except BusyError:
                 await asyncio.sleep(0.01)
