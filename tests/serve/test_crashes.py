@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -18,6 +20,7 @@ import pytest
 import varifold
 from tests.serve.following import stored
 from tests.serve.server import Server, instance
+from varifold import AROW
 from varifold.serve.core import learners
 from varifold.serve.core.database import Change, Database
 from varifold.serve.core.state import Limits, ModelState
@@ -132,6 +135,56 @@ def _check_digest(folder: Path, seen: dict[str, Any]) -> bool:
     database.close()
     assert learners.digest(state.learner) == seen["digest"]
     return True
+
+
+class BatchSender(threading.Thread):
+    """Sends batches of rows to its own model until the connection breaks; counts the rows that were acknowledged."""
+
+    def __init__(self, url: str, model: str) -> None:
+        super().__init__()
+        self.url = url
+        self.model = model
+        self.acknowledged = 0
+
+    def run(self) -> None:
+        body = "\n".join(json.dumps(row) for row in ROWS)
+        with httpx.Client(base_url=self.url, timeout=10.0) as client, contextlib.suppress(httpx.TransportError):
+            while True:
+                with client.stream("POST", f"/models/{self.model}/batch", content=body) as response:
+                    for line in response.iter_lines():
+                        assert json.loads(line) == {"seq": self.acknowledged + 1}
+                        self.acknowledged += 1
+
+
+ROWS = [instance(i) for i in range(2_000)]
+
+
+def test_kills_during_batches_lose_nothing(make_server: Callable[..., Server]) -> None:
+    """Each model learns the same rows in the same order, so its number of changes determines its learner to the bit."""
+    server = make_server("--snapshot-every", "3000").start()
+    for round_number in range(KILLS):
+        with server.client() as client:
+            senders = [BatchSender(server.url, f"m{round_number}-{k}") for k in range(3)]
+            for sender in senders:
+                client.put(f"/models/{sender.model}", json={"method": "arow"})
+                sender.start()
+            while sum(s.acknowledged for s in senders) < 2_000 * (1 + round_number % 5):
+                client.get("/healthz")
+        server.kill()
+        for sender in senders:
+            sender.join()
+        server.start()
+        with server.client() as client:
+            for sender in senders:
+                found = client.get(f"/models/{sender.model}/digest").json()
+                assert found["seq"] >= sender.acknowledged
+                expected = AROW()
+                for i in range(found["seq"]):
+                    row = ROWS[i % len(ROWS)]
+                    expected.learn_one(row["x"], row["y"])
+                assert found["digest"] == learners.digest(expected)
+                client.delete(f"/models/{sender.model}")
+    assert server.stop() == 0
 
 
 def test_a_clean_stop_leaves_a_snapshot_and_nothing_to_replay(make_server: Callable[..., Server]) -> None:
