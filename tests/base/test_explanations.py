@@ -10,6 +10,7 @@ import pytest
 
 import varifold
 from varifold import AROW, AROWRegressor, PythonRule
+from varifold.base import files
 from varifold.checks.material import is_regressor
 
 RESERVED: list[Any] = ["(intercept)", "(decision)", "(minus expected cost)", "feature (intercept)", "a (absent)"]
@@ -99,3 +100,16 @@ def test_a_feature_with_a_reserved_name_is_listed_under_its_own() -> None:
     assert sorted(parts[name] for name in shown) == pytest.approx(sorted(expected[name] for name in "ABC"))
     assert list(regressor.explain_one({"(intercept)": 3}))[-1] == "(intercept)"
     assert "feature (intercept)" in regressor.explain_one({"(intercept)": 3})
+
+
+@pytest.mark.parametrize("weight", [1e308, 1.7e308])
+def test_infinite_contributions_of_a_crafted_file_are_returned(weight: float) -> None:
+    learner = AROWRegressor()
+    for step in range(20):
+        learner.learn_one({"a": step % 3, "b": step % 5}, float(step))
+    header, arrays = files.decode(learner.to_bytes(), "")
+    arrays["model.state"][..., 0] = weight
+    crafted = varifold.from_bytes(files.encode(header, arrays))
+    for x in ({"a": 30.0, "b": 40.0}, {"a": 30.0, "b": -40.0}, {"a": 1e150}):
+        crafted.predict_one(x)
+        assert set(x) <= set(crafted.explain_one(x))

@@ -181,6 +181,8 @@ cdef class RealTarget(Target):
         parts, others, intercept = self.contributions(0)
         others[INTERCEPT] = others.get(INTERCEPT, 0.0) + (self.statistics.mean + intercept)
         shares = [*parts.values(), *others.values()]
+        if not math.isfinite(sum(map(abs, shares), abs(self.predicted))):    # numbers of a crafted file; fsum would raise
+            return parts, others
         error = math.fsum([self.predicted, *(-share for share in shares)])
         # after targets of 1e16 the mean may be so large that the rounding of its sums exceeds a prediction
         if abs(error) <= ROUNDING * max(abs(self.statistics.mean), abs(self.predicted), *map(abs, shares)):
