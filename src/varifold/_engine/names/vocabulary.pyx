@@ -102,16 +102,17 @@ cdef class Labels:
             self.items.append(y)
         return found
 
-    def clear(self):
-        """Forget all labels; existing codes become invalid."""
-        self.items.clear()
-        self.index.clear()
-
     def __len__(self):
         return len(self.items)
 
     def __reduce__(self):
         return Labels, (self.items,)
+
+
+def clear_labels(Labels labels):
+    """Forget all labels of a stream whose blocks need them no more: existing codes become invalid."""
+    labels.items.clear()
+    labels.index.clear()
 
 
 def is_missing(y):

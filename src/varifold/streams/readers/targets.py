@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.data.block import Block
+from varifold._engine.names.vocabulary import clear_labels
 from varifold.errors import DataError
 from varifold.streams.clock import in_order
 from varifold.streams.readers.context import Context, unit_of
@@ -134,7 +135,7 @@ def _with_targets(context: Context, batch: Batch, rows: int) -> Batch:
         label = block.labels.values[block.codes[i]]
         context.failed("the target", rows + i + 1, context.target, f"{label!r} is not a finite number")
     batch = Batch(block.with_targets(targets), batch.ids, batch.times)
-    context.labels.clear()
+    clear_labels(context.labels)
     return batch.take(np.setdiff1d(np.arange(len(block)), bad)) if len(bad) else batch
 
 
