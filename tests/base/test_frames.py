@@ -14,7 +14,8 @@ from scipy import sparse
 
 import varifold
 from varifold.checks.material import state
-from varifold.errors import DataError
+from varifold.errors import DataError, FeatureNameError
+from varifold.sklearn import VarifoldClassifier
 
 ROWS = [{"a": float(t % 3), "b": float(t)} for t in range(8)]
 INDEX = list("stuvwxyz")
@@ -161,3 +162,34 @@ def test_a_numpy_matrix_is_an_array() -> None:
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.asmatrix([[1.0, 2.0]])
     assert list(varifold.to_block(matrix).rows()) == [{0: 1.0, 1: 2.0}]
+
+
+def test_whole_numbers_beyond_2_53_with_a_null_are_rounded() -> None:
+    for kind, first, column in (
+        (pa.table, 2**64 - 1, pa.array([2**64 - 1, None, 3], pa.uint64())),
+        (pa.table, -(2**62) - 1, pa.array([-(2**62) - 1, None, 3], pa.int64())),
+        (pd.DataFrame, 2**63 - 1, pd.array([2**63 - 1, None, 3], dtype="Int64")),
+        (pl.DataFrame, 2**100 + 1, pl.Series([2**100 + 1, None, 3], dtype=pl.Int128)),
+    ):
+        assert list(varifold.to_block(kind({"n": column})).rows()) == [{"n": float(first)}, {}, {"n": 3.0}]
+    booleans = pd.DataFrame({"n": pd.array([True, None], dtype="boolean")})
+    assert list(varifold.to_block(booleans).rows()) == [{"n": 1.0}, {}]
+
+
+def test_two_columns_of_one_name_are_rejected_by_that_name() -> None:
+    for frame in (
+        pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["twice", "twice"]),
+        pd.DataFrame([[1, 2], [3, 4]], columns=["twice", "twice"]),
+    ):
+        with pytest.raises(FeatureNameError, match="more than one column 'twice'"):
+            varifold.to_block(frame)
+        with pytest.raises(FeatureNameError, match="more than one column 'twice'"):
+            VarifoldClassifier("arow").fit(frame, ["a", "b"])
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_an_array_without_dimensions_is_no_sequence(numeric: bool) -> None:
+    with pytest.raises(DataError, match="y is a ndarray"):
+        varifold.to_block(ROWS[:1], np.array(1), numeric=numeric)
+    with pytest.raises(DataError, match="w is a ndarray"):
+        varifold.to_block(ROWS[:1], [1], np.array(1.0), numeric=numeric)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
+from varifold.base.frames import open_frame
 from varifold.base.sparse import checked_csr
-from varifold.errors import DataError, FeatureNameError, FeatureValueError
+from varifold.errors import DataError, FeatureValueError
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -63,7 +64,7 @@ def to_block(
         if y is not None or w is not None:
             raise DataError("a Block holds its own labels and weights; leave y and w out")
         return X
-    if y is not None and (isinstance(y, _NO_SEQUENCE) or hasattr(y, "columns") or not isinstance(y, Iterable)):
+    if y is not None and (isinstance(y, _NO_SEQUENCE) or hasattr(y, "columns") or not _is_iterable(y)):
         raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one per instance")
     w = _weights(w)
     vocabulary = _table(vocabulary, Vocabulary)
@@ -83,7 +84,7 @@ def to_block(
         if nw.dependencies.is_into_series(X):
             raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
         if nw.dependencies.is_into_dataframe(X):
-            return _from_frame(_frame(X), y, w, vocabulary, labels)
+            return _from_frame(open_frame(X), y, w, vocabulary, labels)
     if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
         raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
     if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
@@ -109,11 +110,16 @@ def with_numbers(block: Block) -> Block:
     return block.with_targets(numbers_of[block.codes])
 
 
+def _is_iterable(given: Any) -> bool:
+    """Return whether this can be iterated over; an array without dimensions cannot."""
+    return isinstance(given, Iterable) and getattr(given, "ndim", 1) != 0
+
+
 def _weights(w: Any) -> NDArray[np.float64] | None:
     """Convert sample weights to a float array; their count and signs are checked with the instances."""
     if w is None:
         return None
-    if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not isinstance(w, Iterable):
+    if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not _is_iterable(w):
         raise DataError(f"w is a {type(w).__name__}; pass a sequence of weights, one per instance")
     if isinstance(w, np.ndarray) and w.dtype.kind in _NUMBERS and w.ndim == 1:
         return np.array(w, dtype=np.float64)
@@ -200,17 +206,6 @@ def _from_sparse(
     return _finish(X.shape[0], cells, y, w, vocabulary, labels)
 
 
-def _frame(X: Any) -> nw.DataFrame[Any]:
-    import narwhals.stable.v1 as nw
-    from narwhals.exceptions import DuplicateError
-
-    try:
-        return nw.from_native(X, eager_only=True)
-    except DuplicateError as error:
-        twice = sorted({str(name) for name in X.columns if list(X.columns).count(name) > 1})
-        raise FeatureNameError(f"the frame has more than one column {twice[0]!r}; names are unique") from error
-
-
 def _from_frame(
     X: nw.DataFrame[Any],
     y: Iterable[Any] | None,
@@ -236,8 +231,8 @@ def _as_floats(series: nw.Series[Any]) -> Any:
     """Convert a column to floats, with NaN for null."""
     import narwhals.stable.v1 as nw
 
-    if series.null_count():
-        return series.cast(nw.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    if series.dtype in (nw.Boolean, nw.Int128, nw.UInt128):  # NumPy has no null of the first, and not the others
+        series = series.cast(nw.Float64)
     return series.to_numpy().astype(np.float64)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from varifold._engine.data.block import Block
 from varifold.base.coverages import Interval
-from varifold.errors import DataError
+from varifold.errors import DataError, FeatureNameError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
 
 __all__ = [
     "check_columns",
@@ -19,6 +22,7 @@ __all__ = [
     "is_frame",
     "label_column",
     "like_index",
+    "open_frame",
     "probability_table",
     "set_table",
 ]
@@ -36,6 +40,19 @@ def is_frame(X: Any) -> bool:
     import narwhals.stable.v1 as nw  # slow import: takes as long as the rest of the library
 
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def open_frame(X: Any) -> nw.DataFrame[Any]:
+    """Return a frame of any library by narwhals; reject two columns of one name."""
+    import narwhals.stable.v1 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(X, eager_only=True)
+    except DuplicateError as error:
+        names = list(X.column_names if hasattr(X, "column_names") else X.columns)  # columns are arrays in pyarrow
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise FeatureNameError(f"the frame has more than one column {twice[0]!r}; names are unique") from error
 
 
 def check_labels(labels: Iterable[Any], X: Any) -> None:

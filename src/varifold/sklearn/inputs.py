@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from varifold.base.frames import is_frame
+from varifold.base.frames import is_frame, open_frame
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError
 from varifold.sklearn.extra import check_array
@@ -50,7 +50,7 @@ def _frame_columns(X: Any) -> Names:
 
     if nw.dependencies.is_pandas_dataframe(X):
         return list(X.columns)
-    return list(nw.from_native(X, eager_only=True).columns)
+    return list(open_frame(X).columns)
 
 
 def _check_width(width: int, known: Names, estimator: Any) -> None:
