@@ -174,7 +174,7 @@ def test_a_table_of_detectors_shows_means_by_setting(odd: str, capsys: pytest.Ca
 def test_a_detector_is_no_learner_of_ones_own_data(odd: str) -> None:
     with pytest.raises(ParameterError, match="bench run anomaly"):
         define(odd, None, "loda", "none", 1)
-    with pytest.raises(varifold.errors.UnknownNameError, match="there is no model 'loda'"):
+    with pytest.raises(ParameterError, match="loda is a detector, which has no target; use `varifold detect`"):
         parse_model("loda")
     with pytest.raises(ParameterError, match=r"no class with learn_one and predict_one$"):
         parse_model("varifold:LODA", imports=True)

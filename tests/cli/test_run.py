@@ -181,9 +181,7 @@ def test_progress_bar_on_a_terminal(monkeypatch):
 def test_figures_on_the_original_sets(capsys):
     base = ["--repeats", "10"]
     assert run_json(capsys, "--data", "german", "--model", "olvf", "--scenario", "vfs:0.5", *base)["cer"]["mean"] < 0.30
-    assert (
-        run_json(capsys, "--data", "german", "--model", "arow", "--scenario", "vfs:0.5", *base)["cer"]["mean"] < 0.30
-    )
+    assert run_json(capsys, "--data", "german", "--model", "arow", "--scenario", "vfs:0.5", *base)["cer"]["mean"] < 0.30
     spam = run_json(capsys, "--data", "spambase", "--model", "olvf", "--scenario", "vfs:0.25", *base)
     assert spam["cer"]["mean"] < 0.125
 

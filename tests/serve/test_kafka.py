@@ -144,7 +144,7 @@ def test_predictions_that_were_not_sent_are_made_again(make_server: Callable[...
     """More of them than one batch holds; the readings are not learned again."""
     broker.send("readings", *map(record, range(1_200)), partition=0)
     server = make_server(*broker.options(*TARGET, predictions=True)).start()
-    wait_for(server, lambda shown: shown["steps"] == 1_200)
+    wait_for(server, lambda shown: shown.get("steps") == 1_200)
     assert server.stop() == 0
     assert len(broker.predictions(1_200)) == 1_200
     database = Database(server.folder)
@@ -175,17 +175,17 @@ def test_labels_find_their_readings_in_any_order(make_server: Callable[..., Serv
     broker.send("labels", *({"id": i, "y": "up" if i % 2 else "down"} for i in range(200, 400)))
     broker.send("readings", *({"load": float(i % 2), "id": i} for i in range(400)))
     server = make_server(*broker.options(labels=True, predictions=True)).start()
-    shown = wait_for(server, lambda shown: shown["steps"] == 400)
+    shown = wait_for(server, lambda shown: shown.get("steps") == 400)
     assert shown["waiting"] == 0
     server.wait_for_line("was rejected: no instance with the id 'none' waits for a label")
     assert {one["id"] for one in broker.predictions(400)} == set(range(400))
     for i in range(400, 420):  # a label right after its reading, while both topics are read to their ends
         broker.send("readings", {"load": float(i % 2), "id": i}, partition=i % PARTITIONS)
         broker.send("labels", {"id": i, "y": "up" if i % 2 else "down"}, partition=1)
-    wait_for(server, lambda shown: shown["steps"] == 420)
+    wait_for(server, lambda shown: shown.get("steps") == 420)
     assert server.stop() == 0
     server.start()
-    assert wait_for(server, lambda shown: shown["steps"] == 420)["waiting"] == 0
+    assert wait_for(server, lambda shown: shown.get("steps") == 420)["waiting"] == 0
 
 
 def test_keys_of_messages_are_devices(make_server: Callable[..., Server], broker: Broker) -> None:
@@ -193,7 +193,7 @@ def test_keys_of_messages_are_devices(make_server: Callable[..., Server], broker
         broker.send("readings", *({"load": float(i % 2), "id": i} for i in range(20)), key=key)
         broker.send("labels", *({"id": i, "y": key} for i in range(20)), key=key)
     server = make_server(*broker.options("--kafka-keyed", labels=True, predictions=True)).start()
-    wait_for(server, lambda shown: shown["steps"] == 40)
+    wait_for(server, lambda shown: shown.get("steps") == 40)
     with server.client() as client:
         listed = client.get("/models/kafka/devices").json()
         assert {one["key"] for one in listed["devices"]} == {"a", "b"}
@@ -207,7 +207,7 @@ def test_no_message_ends_the_server_and_none_is_read_twice(make_server: Callable
     broker.send("readings", *wrong, *map(record, range(10)), key=None)
     broker.send("labels", *wrong, {"id": "none", "y": "up"}, {"y": "up"})
     server = make_server(*broker.options(*TARGET, labels=True)).start()
-    wait_for(server, lambda shown: shown["steps"] == 10)
+    wait_for(server, lambda shown: shown.get("steps") == 10)
     server.wait_for_line("was rejected")
     end = time.monotonic() + 20
     while _stored(server.folder)[1] < 32 and time.monotonic() < end:
@@ -217,7 +217,7 @@ def test_no_message_ends_the_server_and_none_is_read_twice(make_server: Callable
     server.start()
     server.wait_for_line("reading ")
     broker.send("readings", record(10))
-    wait_for(server, lambda shown: shown["steps"] == 11)
+    wait_for(server, lambda shown: shown.get("steps") == 11)
     assert "was rejected" not in server.log()
     assert server.stop() == 0
 
@@ -226,7 +226,7 @@ def test_no_message_ends_the_server_and_none_is_read_twice(make_server: Callable
 def test_messages_that_were_deleted_unread_are_reported(make_server: Callable[..., Server], broker: Broker) -> None:
     broker.send("readings", *map(record, range(8)))
     server = make_server(*broker.options(*TARGET)).start()
-    wait_for(server, lambda shown: shown["steps"] == 8)
+    wait_for(server, lambda shown: shown.get("steps") == 8)
     assert server.stop() == 0
     large = {f"{i:0>500}": float(i) for i in range(300)}
     broker.send("readings", *({**large, "state": "up"} for _ in range(60)), partition=0)
@@ -241,19 +241,17 @@ def test_a_new_model_may_start_at_the_end(make_server: Callable[..., Server], br
     server = make_server(*broker.options(*TARGET, "--kafka-from", "latest")).start()
     server.wait_for_line("reading ")
     broker.send("readings", *map(record, range(8, 11)))
-    wait_for(server, lambda shown: shown["steps"] == 3)
+    wait_for(server, lambda shown: shown.get("steps") == 3)
     server.kill()
     broker.send("readings", record(11))
     server.start()
-    assert wait_for(server, lambda shown: shown["steps"] == 4)["seq"] == 4
+    assert wait_for(server, lambda shown: shown.get("steps") == 4)["seq"] == 4
 
 
-def test_a_model_that_is_deleted_and_made_again_reads_again(
-    make_server: Callable[..., Server], broker: Broker
-) -> None:
+def test_a_model_that_is_deleted_and_made_again_reads_again(make_server: Callable[..., Server], broker: Broker) -> None:
     broker.send("readings", *map(record, range(12)))
     server = make_server(*broker.options(*TARGET)).start()
-    wait_for(server, lambda shown: shown["steps"] == 12)
+    wait_for(server, lambda shown: shown.get("steps") == 12)
     with server.client() as client:
         assert client.delete("/models/kafka").status_code == 200
         made = {"method": "pa", "input": {"target": "state"}}
