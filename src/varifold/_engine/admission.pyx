@@ -25,7 +25,7 @@ from varifold._engine.state import checked_array
 
 cdef enum:
     WIDE = 1024          # limit from which on a new name must come back before another is evicted for it,
-    SOON = 3             # so many times; two bits of a fingerprint
+    SOON = 3             # this many times; two bits of a fingerprint
     MOST_WAITING = 1 << 20   # most places for names that wait: a limit that is never reached costs at most 4 MB
 
 

@@ -291,7 +291,7 @@ cdef class Engine:
             self.release()
 
     def memo_fits(self, memo):
-        """Return whether learn_one() accepts the memo."""
+        """Return whether learn_one() accepts the memo: it has the size and labels that this learner writes."""
         self.claim()
         try:
             self.target.take_memo(memo)

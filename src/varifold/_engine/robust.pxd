@@ -20,7 +20,7 @@ cdef enum:
     STRIP = 64                 # values scaled together
     SETTLED = 64               # values, and of them off the centre, after which a feature has settled
     SETTLED_VARIED = 16
-    TRACKED = 32               # one instance in so many is tracked
+    TRACKED = 32               # one instance in this many is tracked
     STRAYS = 32                # values beyond the bounds, in excess of a quarter of all, that unsettle a feature
     WARM_UP = 10               # values off the centre before any is clipped
     MODE_MEMORY = 100          # values that the share of the commonest one is averaged over

@@ -49,7 +49,7 @@ cdef class PresenceDetectorModel(Model):
         memset(out, 0, v.n * sizeof(double))
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return the parts of all columns, whose names tell whether they are present."""
+        """Return the parts of all columns, whose names include whether they are present."""
         cdef Py_ssize_t slot, i
         cdef double variance = 1.0
         present = {v.column[i] for i in range(v.columns)}

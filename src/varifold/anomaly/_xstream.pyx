@@ -55,14 +55,14 @@ cdef class XStreamModel(LeaveOutModel):
                     self.sketch[k] += v.x[i] if r == 0 else -v.x[i]
 
     cdef Py_ssize_t next_cell(self, Py_ssize_t chain, Py_ssize_t level, const double* width, uint64_t* path,
-                              uint64_t* met) noexcept nogil:
+                              uint64_t* halved) noexcept nogil:
         """Halve the cells of a projection of the chain; return the cell of the instance at this level (eq. 4)."""
         cdef Py_ssize_t k = draw(self.seed ^ 1, chain, level) % <uint64_t> self.projections
         cdef double shift = unit_interval(draw(self.seed ^ 2, chain, k))
-        if met[0] >> k & 1:
+        if halved[0] >> k & 1:
             self.z[k] = 2.0 * self.z[k] - shift
         else:
-            met[0] |= <uint64_t> 1 << k
+            halved[0] |= <uint64_t> 1 << k
             self.z[k] = self.sketch[k] / width[k] + shift
         path[0] = mix(path[0] ^ <uint64_t> <int64_t> floor(min(max(self.z[k], -1e9), 1e9)))
         return (chain * self.depth + level) * self.cells + path[0] % <uint64_t> self.cells
@@ -71,7 +71,7 @@ cdef class XStreamModel(LeaveOutModel):
         """Average over the chains the smallest logarithm of a count times two to its level (eq. 5); subtract it from its
         largest value."""
         cdef Py_ssize_t c, d
-        cdef uint64_t path, met
+        cdef uint64_t path, halved
         cdef double least
         cdef bint first = self.learned[0] < self.window
         cdef int32_t* count = self.count if first else self.old_count
@@ -83,15 +83,15 @@ cdef class XStreamModel(LeaveOutModel):
         self.project(v)
         for c in range(self.chains):
             path = c
-            met = 0
+            halved = 0
             least = 1e9
             for d in range(self.depth):
-                least = min(least, log2(1.0 + count[self.next_cell(c, d, width, &path, &met)]) + d + 1.0)
+                least = min(least, log2(1.0 + count[self.next_cell(c, d, width, &path, &halved)]) + d + 1.0)
             out[0] -= least / self.chains
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t c, d, k
-        cdef uint64_t path, met
+        cdef uint64_t path, halved
         if self.learned[0] > 0 and self.learned[0] % self.window == 0:
             self.turn()
         self.project(v)
@@ -100,9 +100,9 @@ cdef class XStreamModel(LeaveOutModel):
             self.moment[2 * k + 1] += min(self.sketch[k] * self.sketch[k], 1e12)
         for c in range(self.chains):
             path = c
-            met = 0
+            halved = 0
             for d in range(self.depth):
-                self.count[self.next_cell(c, d, self.width, &path, &met)] += 1
+                self.count[self.next_cell(c, d, self.width, &path, &halved)] += 1
         self.learned[0] += 1
 
     cdef void turn(self) noexcept nogil:

@@ -1,6 +1,6 @@
 """Linear expert on groups of columns that are near copies: quotes of many agents, redundant sensors, versions of one value.
 
-A rule with one weight per column learns each copy by itself, and again when copies are replaced by others. Here columns
+A rule with one weight per column learns each copy separately, and again when copies are replaced by others. Here columns
 that correlate form a group, and the rule sees one number per group: the mean of the scaled values present, each with its
 sign. A new copy joins the group after about 50 values, and takes over what was learned from the others.
 

@@ -129,7 +129,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         """Return the memo of the prediction that the instance gets now, for `learn_one` once its label arrives.
 
         What judges predictions (weights of experts, calibration, sets) should judge those that were issued. A label
-        that arrives late is learned after others, which may tell it already: the learner would seem better than it was.
+        that arrives late is learned after others, which may reveal it: the learner would seem better than it was.
         Keep the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes
         nothing.
         """

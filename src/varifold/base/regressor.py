@@ -83,7 +83,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         """Return the memo of the prediction that the instance gets now, for `learn_one` once its target arrives.
 
         What judges predictions (weights of experts, intervals) should judge those that were issued. A target that
-        arrives late is learned after others, which may tell it already: the learner would seem better than it was. Keep
+        arrives late is learned after others, which may reveal it: the learner would seem better than it was. Keep
         the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes nothing.
         """
         memo: bytes = self._engine.memo_one(x)

@@ -56,7 +56,7 @@ class Number:
     """Means computed so far, by metric: a page needs each a hundred times."""
 
     def values(self, metric: str) -> Floats:
-        """Return the metric of every repeat."""
+        """Return the values of a metric, one per repeat."""
         return np.array([o.value(metric) for o in self.outcomes], dtype=np.float64)
 
     def mean(self, metric: str) -> float:

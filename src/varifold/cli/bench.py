@@ -209,7 +209,7 @@ def _announce(store: ResultStore, wanted: list[Table], args: argparse.Namespace)
 
 
 def _show(store: ResultStore, wanted: list[Table], args: argparse.Namespace) -> None:
-    """Print the tables of one's own data, and others if no file was requested; draw the picture."""
+    """Print the tables (those of --data always, others unless they go to a file) and draw the picture of --plot."""
     filled = _filled(store, wanted, args)
     if args.data or not (args.html or args.markdown or args.latex):
         from varifold.report.markdown import plain, plain_summary

@@ -197,6 +197,7 @@ def _param(value: Any) -> str:
 
 
 def _feature_table(features: list[tuple[str | int, Feature]], steps: int) -> str:
+    """Format features as a table, with a column for their roles if any has one."""
     roles = any(f.role for _, f in features)
     rows = [
         [named(n), f"{f.weight:.4g}", f"{f.share(steps):.0%}", f"{f.count:,}", f"{f.first_seen:,}", f"{f.last_seen:,}"]

@@ -353,6 +353,7 @@ def _one_pass(
     ):
 
         def done(instances: int) -> None:
+            """Report the progress; save the learner if a checkpoint is due."""
             nonlocal saved
             report(instances)
             if args.checkpoint_every and instances - saved >= args.checkpoint_every:

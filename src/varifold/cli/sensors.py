@@ -63,7 +63,7 @@ class Plant:
 
 
 def plant(n: int = 8000, seed: int = 7) -> Plant:
-    """Generate the stream."""
+    """Generate n readings of all sensors with their labels, the two in five of the highest score being trips."""
     rng = np.random.default_rng(seed)
     drivers = np.stack([_slow(rng, n, hold) for hold in (0.97, 0.9, 0.985)], axis=1)
     score = drivers @ np.array([1.0, 0.8, 1.1]) + rng.normal(0.0, 0.25, n)

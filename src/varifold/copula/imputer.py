@@ -72,11 +72,11 @@ class CopulaImputer(Estimator, river_base.Transformer):
     >>> def error(imputer):
     ...     rows = [{"heat": h, "power": 3.0 * h} for h in (1.0, 4.0, 9.0)]
     ...     return sum(abs(imputer.reconstruct_one(x)["power"].value - x["power"]) for x in rows) / len(rows)
-    >>> young = CopulaImputer()
+    >>> early = CopulaImputer()
     >>> for step in range(30):
     ...     heat = (step * 37 % 100) / 10.0
-    ...     young.learn_one({"heat": heat, "power": 3.0 * heat + step % 3})
-    >>> error(young) > 2 * error(imputer)
+    ...     early.learn_one({"heat": heat, "power": 3.0 * heat + step % 3})
+    >>> error(early) > 2 * error(imputer)
     True
 
     References

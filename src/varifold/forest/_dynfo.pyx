@@ -154,7 +154,10 @@ cdef class DynFoModel(Model):
         return self.shares + (j * self.stumps.classes + c) * 2
 
     cdef double vote(self, double* out) noexcept nogil:
-        """Average the shares by class, weighted; the class frequencies if no stump votes. Return the voting weight."""
+        """Write the probability of each class: the mean over the stumps whose feature is present, weighted.
+
+        Without such a stump it is the class frequency. Return the total weight of the stumps that voted.
+        """
         cdef Py_ssize_t j
         cdef int c, side
         cdef double sum = 0.0, total = 0.0

@@ -131,7 +131,10 @@ cdef class WindowTrees(Growing):
         return self.root[t if t < self.recent() else self.trees + t - self.recent()]
 
     cdef double weight_of(self, int t) noexcept nogil:
-        """Return the weight of one of the trees that predict; all weights sum to 1."""
+        """Return the weight of one of the trees that predict; all weights sum to 1.
+
+        The recent trees share sigmoid(lead), those on trial the rest; `lead` is the log of the odds.
+        """
         cdef int recent = self.recent()
         if recent == 0 or self.earlier == 0:
             return 1.0 / self.standing()

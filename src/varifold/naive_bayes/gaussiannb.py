@@ -32,7 +32,7 @@ class GaussianNB(VaryingClassifier):
     categorical: its share among the instances of the class in which its column is present.
 
     *Without a label* one instance in 2k, k being the number of labels, is a step of online expectation maximisation:
-    every class whose probability exceeds 1 % learns it, weighted by that probability. It stands for 2k instances, so
+    every class whose probability exceeds 1 % learns it, weighted by that probability. It counts as 2k instances, so
     that such instances together weigh about as much as those with a label, but none weighs more than with its label.
     The frequencies of the classes are those of the labels. So it costs about as much as with a label.
 

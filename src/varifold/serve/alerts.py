@@ -197,7 +197,7 @@ class Alerts:
         known.quiet = 0 if transitions else known.quiet + 1
         known.collected = known.collected + 1 if known.transitions else 0
         if known.transitions and (known.quiet >= 2 or known.collected >= _COLLECT):
-            for kind, text, keys, names in grouped(_told_apart(known.transitions, state.monitor)):
+            for kind, text, keys, names in grouped(_without_common(known.transitions, state.monitor)):
                 self._raise(state.name, kind, text, keys=keys[:_MOST_KEYS], features=names[:_MOST_KEYS])
             known.transitions = []
 
@@ -251,7 +251,7 @@ class Alerts:
         warning(f"an alert did not reach {what}: {error!r}")
 
 
-def _told_apart(transitions: list[Transition], monitor: Monitor) -> list[Transition]:
+def _without_common(transitions: list[Transition], monitor: Monitor) -> list[Transition]:
     """Leave out sensors that all devices lost, which the alert of the model reports."""
     gone = {name for name in monitor.names() if monitor.presence(name) in ("silent", "gone")}
     return [one for one in transitions if one.kind != "sensor-silent" or one.detail not in gone]

@@ -35,7 +35,7 @@ _POLL, _ROUND_TRIP = 0.1, 5.0
 _SLICE = 0.002
 """Seconds of work between two rounds of the event loop."""
 _LATE_MS = 60_000
-"""A label whose reading is unknown is given up when readings this much younger have been learned."""
+"""A label whose reading is unknown is dropped when readings this much younger have been learned."""
 _LOOK_SECONDS = 30.0
 """Seconds between two looks for new partitions."""
 _OURS = frozenset(
@@ -167,7 +167,7 @@ class KafkaBridge(bridge.Bridge):
             self.problem(text)
 
     def on_error(self, error: Any) -> None:
-        """Handle an error of a client, in any thread; it goes on trying by itself."""
+        """Handle an error of a client, in any thread; the client retries automatically."""
         names = ("_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL", "_RESOLVE")
         if error.fatal() or error.name() in names:
             self._loop.call_soon_threadsafe(self._first_problem, f"{error.str()}; trying again")

@@ -151,7 +151,7 @@ class _Process:
                 await models.create(name, spec.method, spec.params, spec.key, spec.rules)
                 log.info(f"made, of the method {spec.method!r}", name)
             else:
-                log.info("exists; what the configuration says about making it is not used", name)
+                log.info("exists; its method, parameters and key in the configuration are not used", name)
 
     def reload(self) -> None:
         """Read the tokens and the certificate again; after an error the old ones stay."""

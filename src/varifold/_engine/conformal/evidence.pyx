@@ -284,7 +284,10 @@ cdef class Evidence:
             self.numbers[HELD] += self.weight[i] * self.count[i]
 
     cdef void count_present(self, const int32_t* slots, Py_ssize_t n) noexcept nogil:
-        """Count the instance and its slots. The base compensates for the means that move: expectations stay."""
+        """Count the instance and its slots, which moves the means that presence is centred by.
+
+        The base changes by the opposite amount, so that the expected size of every instance stays the same.
+        """
         cdef Py_ssize_t i
         cdef double before
         cdef double* numbers = self.numbers

@@ -78,11 +78,11 @@ def taken_error(name):
 
 
 cdef int link_name(NameTable names, object name, int32_t i) except -1:
-    """Make a name, which is not in the table, the key of an id; there is a free place."""
+    """Map a name to id i; the name must not be in the table, and the table must have a free place."""
     cdef Py_ssize_t j = hash_of(<PyObject*> name) & names.mask
     while names.table[j] > 0:
         j = (j + 1) & names.mask
-    if names.table[j] == 0:
+    if names.table[j] == 0:  # otherwise a removed name was here, and the place is already counted
         names.filled += 1
     names.table[j] = i + 1
     Py_INCREF(name)

@@ -38,11 +38,11 @@ _LARGE = 64 << 10
 
 def default_memory() -> int:
     """Return three quarters of the memory of this machine or container, in bytes."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP:
         if path.exists() and (text := path.read_text().strip()).isdigit():
-            found.append(int(text))
-    return int(_SHARE * min(found))
+            limits.append(int(text))
+    return int(_SHARE * min(limits))
 
 
 class ServerBudget:

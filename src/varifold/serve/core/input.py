@@ -155,14 +155,17 @@ class InputRules:
         return True
 
     def apply(self, body: dict[str, Any]) -> bool:
-        """Apply the rules to the instance of a body; return whether anything changed."""
+        """Apply the rules to the instance of a body in place; return whether anything changed.
+
+        Columns for the id and the target move from the instance to the fields of the body, unless it has those.
+        """
         x = body["x"]
         if type(x) is not dict or self._is_plain(x):
             return False
         try:
             values = self.flat(x)
-            if self.id is not None and not is_missing(given := values.pop(self.id, None)):
-                body.setdefault("id", given)
+            if self.id is not None and not is_missing(value := values.pop(self.id, None)):
+                body.setdefault("id", value)
             if self.target is not None and (y := self.label(values.pop(self.target, None))) is not None:
                 body.setdefault("y", y)
             features = self.features(values)

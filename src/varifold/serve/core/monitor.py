@@ -100,7 +100,7 @@ class Monitor:
             self._count_recent()
 
     def _count_recent(self) -> None:
-        """Count the latest instances by name; until then they are only counted by their set of names."""
+        """Move the latest counts, which are kept by set of names, to the counts of each name."""
         for names, (count, last) in sorted(self._recent.items(), key=lambda item: item[1][1]):
             seen = dict.fromkeys(names, last)
             self._last.update(seen)
@@ -210,7 +210,7 @@ class Monitor:
     # ------------------------------------------------------------------ storage
 
     def dump(self) -> dict[str, Any]:
-        """Return everything as JSON."""
+        """Return the state as a dict that JSON can hold."""
         self._count_recent()
         return {
             "instances": self.instances,

@@ -37,6 +37,7 @@ async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
     rejected, more = 0, True
     while under_way or more:
         if more and len(under_way) < _CHUNKS and rejected < _MOST_REJECTED:
+            # as many rows as take _CHUNK_SECONDS, so that results come steadily with slow and fast learners
             size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (model.row_seconds + _PARSING))))
             chunk = _Chunk(model.state.rules, lines, size)
             more = chunk.rows == size

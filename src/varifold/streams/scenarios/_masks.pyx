@@ -108,7 +108,7 @@ cdef class Bernoulli(Mask):
 
 @cython.final
 cdef class Exact(Mask):
-    """Hide `hidden` of the `width` columns of each row, drawn without replacement; with `up_to`, at most so many.
+    """Hide `hidden` of the `width` columns of each row, drawn without replacement; with `up_to`, at most this many.
 
     Then the number of a row is drawn, too: 0, 1, ..., `hidden` are equally likely.
     """
