@@ -45,6 +45,14 @@ def test_a_run_and_its_model_have_the_same_page(capsys, tmp_path, rows):
     assert str(tmp_path) not in run_page.read_text()
 
 
+def test_one_row_is_singular(tmp_path):
+    data, page = tmp_path / "a.csv", tmp_path / "page.html"
+    data.write_text("a,y\n1,up\n2,up\n3,down\n")
+    assert main(["run", str(data), "--target", "y", "--model", "olvf", "--html", str(page)]) == 0
+    assert "down: 1 row, " in text(page)
+    assert "predicted as up 1 time " in text(page)
+
+
 def test_the_page_needs_no_network_and_no_script(tmp_path, rows):
     page = tmp_path / "page.html"
     assert main(["run", str(rows), "--target", "state", "--model", "olvf", "--html", str(page)]) == 0

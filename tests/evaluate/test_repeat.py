@@ -85,7 +85,7 @@ def test_delay_of_the_scenario_and_of_the_call():
 
 def test_one_repeat_has_no_spread_and_none_is_refused():
     assert repeat(varifold.OLVF, made(), repeats=1).std("cer") == 0.0
-    assert "1 repeats: cer" in str(repeat(varifold.OLVF, made(), repeats=1))
+    assert "1 repeat: cer" in str(repeat(varifold.OLVF, made(), repeats=1))
     with pytest.raises(ParameterError, match="repeats"):
         repeat(varifold.OLVF, made(), repeats=0)
     with pytest.raises(ParameterError, match="scale"):

@@ -387,7 +387,7 @@ def _say(summary: RunSummary, store: str) -> None:
     for line, count in reasons.items():
         print(f"failed ({count}): {line}", file=sys.stderr)
     print(
-        f"{summary.ran:,} cells run in {_duration(summary.seconds)}, {summary.already:,} were done, "
+        f"{plural(summary.ran, 'cell')} run in {_duration(summary.seconds)}, {summary.already:,} were done, "
         f"{len(summary.failures):,} failed; kept in {store}",
         file=sys.stderr,
     )
@@ -429,7 +429,7 @@ def _lines() -> Callable[[Progress], None]:
         nonlocal last
         if monotonic() - last >= _EVERY or p.done == p.total:
             last = monotonic()
-            print(f"{p.done:,} of {p.total:,} cells, {_left(p)}; {_where(p)}", file=sys.stderr, flush=True)
+            print(f"{p.done:,} of {plural(p.total, 'cell')}, {_left(p)}; {_where(p)}", file=sys.stderr, flush=True)
 
     return show
 

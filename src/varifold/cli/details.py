@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from varifold.base.learner import is_regressor
+from varifold.base.plural import plural
 from varifold.cli.output import named, number, shorten, table
 from varifold.cli.targets import check_picture, check_target
 from varifold.cli.writers import check_format, open_writer
@@ -141,7 +142,7 @@ def _importance_page(result: Result | RegressionResult) -> str:
         rows.append([named(name), loss, error, f"{each.present:.0%}", verdict])
     head = ["column", "log loss without it" if is_label else "absolute error without it", "± error", "present", ""]
     more = len(result.importances) - _MOST
-    note = [f"... and {more:,} columns that matter less (--format json has all)"] if more > 0 else []
+    note = [f"... and {plural(more, 'less important column')} (--format json has all)"] if more > 0 else []
     note.append(PRESENT)
     return "\n".join([table(head, rows), *note])
 

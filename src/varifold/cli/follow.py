@@ -256,8 +256,8 @@ def _say(follower: Any) -> None:
     if state.asking is not None:
         policy = state.asking
         print(
-            f"varifold: {policy.asked:,} of {policy.seen:,} labels requested; {policy.estimate()}. The estimate uses "
-            "the lines drawn at random",
+            f"varifold: {policy.asked:,} of {plural(policy.seen, 'label')} requested; {policy.estimate()}. The "
+            "estimate uses the lines drawn at random",
             file=sys.stderr,
         )
     if state.detects:

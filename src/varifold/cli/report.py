@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from varifold.base.plural import plural
 from varifold.cli import keyed
 from varifold.cli.targets import check_target
 from varifold.ensemble.per_key import KeyedLearner
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.html, [args.file])
     learner = keyed.open_model(args.file, args.key_value)
     if isinstance(learner, KeyedLearner):
-        raise ParameterError(f"{args.file} holds {len(learner.keys):,} learners; name one with --key-value")
+        raise ParameterError(f"{args.file} holds {plural(len(learner.keys), 'learner')}; name one with --key-value")
     if isinstance(learner, Vote):
         raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; report on one of them")
     write_page(args.html, learner, os.path.basename(args.file), learner.reading.get("run"))

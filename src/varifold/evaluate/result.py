@@ -305,7 +305,7 @@ class Summary:
 
     def __str__(self) -> str:
         shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in self.metric_names[:3])
-        return f"{len(self.results)} repeats: " + ", ".join(shown)
+        return f"{plural(len(self.results), 'repeat')}: " + ", ".join(shown)
 
 
 def _ratio(part: float, whole: float) -> float:

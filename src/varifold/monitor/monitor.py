@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from varifold.base.blocks import to_block
 from varifold.base.estimator import Name
+from varifold.base.plural import plural
 from varifold.errors import DataError, FeatureNameError, FeatureValueError, ParameterError
 from varifold.monitor.column import REGULAR, Column, Status
 from varifold.monitor.drift import LEVELS, WARM_UP, Alarm, Floats, uniform
@@ -217,7 +218,7 @@ class Monitor:
             column.bins[place] = column.bins.get(place, 0) + 1
         ended = column.see(steps)
         if ended is not None:
-            self._add("return", steps[0], column, f"after {ended:,} instances", within=self.every)
+            self._add("return", steps[0], column, f"after {plural(ended, 'instance')}", within=self.every)
         if not column.born and column.count >= REGULAR and column.first > _START:
             column.born = True
             self._add("birth", column.first, column, within=max(self.every, 2.0 / column.share))

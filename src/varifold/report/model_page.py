@@ -79,8 +79,8 @@ def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None
         )
         return f'{head}<p class="lead">{escape(lead)}</p></header>'
     lead = (
-        f"Learned from {record['data']}: {record['instances']:,} rows, one after the other. Each row was predicted "
-        "before the model saw its true value, so all figures are about new rows."
+        f"Learned from {record['data']}: {plural(record['instances'], 'row')}, one after the other. Each row was "
+        "predicted before the model saw its true value, so all figures are about new rows."
     )
     tiles = "".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in _tiles(record))
     return f'{head}<p class="lead">{escape(lead)}</p><ul class="tiles">{tiles}</ul></header>'
@@ -177,7 +177,7 @@ def _what_changed(learner: VaryingLearner) -> str:
         lines, found = [], changes(learner.steps, learner.features, "", {})
     lines += [str(change) for change in found[:_SHOWN]]
     more = len(found) - _SHOWN
-    lines += [f"... and {more:,} more changes"] if more > 0 else []
+    lines += [f"... and {plural(more, 'more change')}"] if more > 0 else []
     return _section("What changed", _listed(lines) if lines else _say("No column vanished or appeared recently."))
 
 
@@ -187,9 +187,11 @@ def _unsure(record: Mapping[str, Any]) -> str:
     for label, count, precision, recall in record.get("labels", [])[:_SHOWN]:
         recognised = "none" if recall is None else f"{recall:.0%}"
         right = "never predicted" if precision is None else f"{precision:.0%} of its predictions are right"
-        lines.append(f"{label}: {count:,} rows, {recognised} recognised; {right}")
+        lines.append(f"{label}: {plural(count, 'row')}, {recognised} recognised; {right}")
     parts = [_listed(lines)] if lines else []
-    confused = [f"{true} was predicted as {other} {count:,} times" for true, other, count in record.get("confused", [])]
+    confused = [
+        f"{true} was predicted as {other} {plural(count, 'time')}" for true, other, count in record.get("confused", [])
+    ]
     parts += [_say("Most frequent confusions:"), _listed(confused)] if confused else []
     numeric = record["task"] == "regression"
     for requested, covered, size in record["coverage"]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.plural import plural
 from varifold.bench.statistics import Ranking
 from varifold.report.style import BLUE, FAINT, GREY, INK, LINES
 
@@ -61,7 +62,7 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
         level = float(y(tick))
         parts.append(f'<path d="M{left} {level:.1f}H{width - right}" stroke="{FAINT}" stroke-width="1"/>')
         parts.append(f'<text x="{left - 5}" y="{level + 3:.1f}" class="ca" text-anchor="end">{_tick(tick)}</text>')
-    span = f"{start:,.0f} to {n:,.0f} instances" if start else f"{n:,.0f} instances"
+    span = f"{start:,.0f} to {n:,.0f} instances" if start else plural(int(n), "instance")
     parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{span}</text>')
     if majority == majority:
         level = float(y(majority))

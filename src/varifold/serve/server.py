@@ -129,7 +129,7 @@ class _Process:
         self.app, self.server = app, _make_server(config, app, self.reload)
         _log_recovered(models)
         log.info(
-            f"varifold {varifold.__version__} serves {len(models):,} models of {models.folder}, "
+            f"varifold {varifold.__version__} serves {plural(len(models), 'model')} of {models.folder}, "
             f"{shown(budget.used)} of {shown(budget.most)} in use"
         )
         _freeze_garbage()
