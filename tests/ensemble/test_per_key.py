@@ -490,3 +490,20 @@ def test_labels_weigh_the_experts_of_one_key() -> None:
         model.label_one({"device": "c", "load": 1.0}, anomaly=True)
     with pytest.raises(varifold.errors.ParameterError, match="learns no labels"):
         varifold.PerKeyDetector(varifold.TailDetector(), key="device").label_one({"device": "a"}, anomaly=True)
+
+
+def test_keys_of_a_subclass_are_plain_values() -> None:
+    class Apart(str):
+        """A text that is equal to nothing but itself."""
+
+        __hash__ = object.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+    model = PerKey(AROW(), key="device", most=2)
+    for step in range(6):
+        model.learn_one({"device": Apart("a"), "load": float(step)}, step % 2)
+    assert model.keys == ["a"]
+    assert type(model.keys[0]) is str
+    assert PerKey.from_bytes(model.to_bytes()).keys == ["a"]
