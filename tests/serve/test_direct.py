@@ -69,6 +69,26 @@ def test_pipelined_requests_are_answered_in_order(connection: Connection, model:
     assert client.get(f"/models/{model}").json()["steps"] == 30
 
 
+@pytest.mark.parametrize(
+    "garbage", [b"\0garbage\r\n\r\n", b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"]
+)
+@pytest.mark.parametrize("learns", [1, 3])
+def test_what_follows_a_request_does_not_take_its_response(
+    connection: Connection, model: str, client: httpx.Client, learns: int, garbage: bytes
+) -> None:
+    connection.send(*(request(f"/models/{model}/learn", instance(i)) for i in range(learns)), garbage)
+    assert [connection.response()[::2] for _ in range(learns)] == [(200, {"seq": i + 1}) for i in range(learns)]
+    assert connection.file.readline().startswith(b"HTTP/1.1 400 ")
+    assert connection.file.read().endswith(b"Invalid HTTP request received.")
+    assert client.get(f"/models/{model}").json()["steps"] == learns
+
+
+def test_a_request_through_asgi_keeps_its_response_too(connection: Connection) -> None:
+    connection.send(b"GET /models HTTP/1.1\r\nhost: localhost\r\n\r\n", b"\0garbage\r\n\r\n")
+    assert connection.response()[0] == 200
+    assert connection.file.readline().startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_request_in_pieces(connection: Connection, model: str) -> None:
     for byte in request(f"/models/{model}/learn", instance(0)):
         connection.send(bytes([byte]))

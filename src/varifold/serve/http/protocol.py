@@ -42,6 +42,7 @@ def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
         """A connection that is closed if a request arrives too slowly or its head is too long."""
 
         _ready: Exchange | None = None
+        _invalid: str | None = None  # why what follows the requests in progress is no request
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """Accept a connection, unless there are too many."""
@@ -90,12 +91,30 @@ def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
 
         def on_direct_response(self) -> None:
             """Continue with the next request, after the response to one that needed no ASGI."""
-            if self.pipeline:
+            if self.pipeline or self._invalid is not None:
                 self.on_response_complete()
                 return
             self.server_state.total_requests += 1
             if self._phase == _RESPONSE:
                 self._phase, self._since = _IDLE, self.loop.time()
+
+        def on_response_complete(self) -> None:
+            """Continue with the next request; reject what follows the last one if it is no request."""
+            last = not self.pipeline
+            super().on_response_complete()
+            if last and self._invalid is not None and not self.transport.is_closing():
+                super().send_400_response(self._invalid)
+
+        def send_400_response(self, msg: str) -> None:
+            """Reject data that is no request, after the responses to the requests before it."""
+            cycle: Any = self.cycle
+            if self.pipeline and cycle.more_body:
+                self.pipeline.popleft()  # the invalid request, which has not started
+            elif cycle is None or cycle.response_complete or cycle.more_body:
+                super().send_400_response(msg)
+                return
+            self._invalid = msg
+            self.flow.pause_reading()
 
         def data_received(self, data: bytes) -> None:
             """Process received data; close the connection if the head is too long."""
