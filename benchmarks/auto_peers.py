@@ -1,13 +1,11 @@
 """Compare the default learner with batch boosting and river's learners, on streams with interactions and with drift.
 
-    python benchmarks/auto_peers.py --cache peers.jsonl --seeds 0 1 2 --jobs 2 [--old OLD/bin/python]
+    python benchmarks/auto_peers.py --cache peers.jsonl --seeds 0 1 2 --jobs 2
 
 Predict, then learn, one instance at a time. Prints the error in % averaged over the seeds, the best peer, and how far
 `AutoClassifier` is behind it. LightGBM is fitted again every 500 rows, on all rows so far or on the last 1,000, and
-predicts the most frequent label before that. `--old` is the interpreter of an environment that holds an older build of
-varifold, which becomes a separate column. Every cell (stream, seed, learner) is written to the cache
-as soon as it is known, so that a run can be stopped and resumed. Choices are made on seeds from 100 on; 0 to 2 are for
-the report.
+predicts the most frequent label before that. Every cell (stream, seed, learner) is written to the cache as soon as it
+is known, so that a run can be stopped and resumed. Choices are made on seeds from 100 on; 0 to 2 are for the report.
 """
 
 from __future__ import annotations
@@ -16,10 +14,7 @@ import argparse
 import collections
 import json
 import math
-import pickle
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -317,22 +312,8 @@ def prequential(learner: Any, rows: Rows) -> list[bool]:
 Cell = tuple[str, int, str]
 
 
-def run_cell(stream: str, seed: int, name: str, old: str) -> dict[str, Any]:
-    rows = STREAMS[stream](seed)
-    if name == "auto, old":
-        command = [old, str(Path(__file__).resolve()), "--worker"]
-        done = subprocess.run(command, input=pickle.dumps(rows), capture_output=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.decode()}")
-        found = json.loads(done.stdout)
-    else:
-        found = measure(LEARNERS[name](), rows)
-    return {"stream": stream, "seed": seed, "learner": name, **found}
-
-
-def worker() -> None:
-    """Measure this environment's AutoClassifier on the rows from standard input."""
-    print(json.dumps(measure(auto(), pickle.loads(sys.stdin.buffer.read()))))
+def run_cell(stream: str, seed: int, name: str) -> dict[str, Any]:
+    return {"stream": stream, "seed": seed, "learner": name, **measure(LEARNERS[name](), STREAMS[stream](seed))}
 
 
 def read_cache(path: Path) -> dict[Cell, dict[str, Any]]:
@@ -342,7 +323,7 @@ def read_cache(path: Path) -> dict[Cell, dict[str, Any]]:
 
 def run_missing(cells: list[Cell], args: argparse.Namespace, cache: dict[Cell, dict[str, Any]]) -> None:
     with ProcessPoolExecutor(args.jobs) as pool, args.cache.open("a") as out:
-        for found in pool.map(run_cell, *zip(*cells, strict=True), [args.old] * len(cells)):
+        for found in pool.map(run_cell, *zip(*cells, strict=True)):
             cache[found["stream"], found["seed"], found["learner"]] = found
             out.write(json.dumps(found) + "\n")
             out.flush()
@@ -385,23 +366,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--streams", nargs="+", choices=STREAMS, help="instead of groups")
     parser.add_argument("--learners", nargs="+", default=[*PEERS, "auto"], help="the last is compared with the peers")
-    parser.add_argument("--old", default="", help="interpreter of an environment with an older build of varifold")
     parser.add_argument("--again", nargs="+", default=[], help="learners whose cells are run again")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.old and "auto, old" not in args.learners:
-        args.learners.insert(len(args.learners) - 1, "auto, old")
-    if "auto, old" in args.learners and not args.old:
-        parser.error("'auto, old' needs --old")
     args.streams = args.streams or [s for g in args.groups for s in GROUPS[g]]
     return args
 
 
 def main() -> None:
     args = parse()
-    if args.worker:
-        worker()
-        return
     cache = read_cache(args.cache)
     wanted = [(s, seed, name) for s in args.streams for seed in seeds_of(s, args) for name in args.learners]
     missing = [cell for cell in wanted if cell not in cache or cell[2] in args.again]
