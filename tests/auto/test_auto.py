@@ -121,6 +121,7 @@ def test_the_combination_follows_the_oracle(labels, late):
         for e, xs in experts:
             e.learn_one(xs[i], y[i])
     assert len(oracle.lates) > 400 if late else not oracle.lates
+    assert model._engine.dump()[2]["model.new_odds"].item() == pytest.approx(oracle.new_odds, abs=1e-8)
 
 
 def _adopt(oracle, model):
@@ -133,6 +134,7 @@ def _adopt(oracle, model):
     oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
     oracle.final[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
+    oracle.new_odds, oracle.last = arrays["model.new_odds"].item(), arrays["model.last_label"].item()
 
 
 def test_regret_stays_below_its_bound_when_the_best_expert_changes():
@@ -347,6 +349,56 @@ def test_one_instance_of_a_new_label_does_not_capture_the_next_prediction(where,
         assert max(model.predict_proba_one(row)["new"] for row in rows[300:]) < 0.1
         if where:
             assert model.predict_proba_one(new)["new"] > 0.25, "it is found again where it was"
+
+
+def _clusters(y, seed):
+    """Return rows of 8 features, of which .3 are absent, around a centre by label."""
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(max(y) + 1, 8))[y] + rng.normal(size=(len(y), 8))
+    return [{f"f{j}": v for j, v in enumerate(row) if rng.random() < 0.7} or {"f0": row[0]} for row in z.tolist()]
+
+
+def test_the_second_instance_of_a_label_is_found_where_labels_come_in_runs():
+    """26 labels of 20 rows each, sorted; judged by their counts alone, most second instances are mispredicted."""
+    wrong = []
+    for seed in range(5):
+        y = [label for label in range(26) for _ in range(20)]
+        model = varifold.AutoClassifier()
+        for i, (x, label) in enumerate(zip(_clusters(y, seed), y, strict=True)):
+            if i % 20 == 1 and i > 20:
+                wrong.append(model.predict_one(x) != label)
+            model.learn_one(x, label)
+    assert np.mean(wrong) < 0.35
+
+
+def test_labels_that_no_longer_come_in_runs_are_judged_by_their_counts_again():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = [label for label in range(8) for _ in range(30)] + rng.integers(8, size=310).tolist()
+        rows = _clusters(y, seed)
+        model = varifold.AutoClassifier()
+        model.learn_many(rows[:240], y[:240])
+        assert model._engine.dump()[2]["model.new_odds"].item() > 0
+        model.learn_many(rows[240:540], y[240:540])
+        model.learn_one({f"f{j}": float(rng.normal()) for j in range(8)}, "new")
+        assert np.mean([model.predict_proba_one(row)["new"] for row in rows[540:]]) < 0.05
+
+
+def test_runs_are_remembered_in_files_and_learned_alike_by_rows_and_batches(tmp_path):
+    """The file is written where the second instance of a label comes next."""
+    y = [label for label in range(8) for _ in range(20)]
+    rows = _clusters(y, 0)
+    one, many = varifold.AutoClassifier(), varifold.AutoClassifier()
+    for x, label in zip(rows[:121], y[:121], strict=True):
+        one.learn_one(x, label)
+    many.learn_many(rows[:121], y[:121])
+    many.save(tmp_path / "model.json")
+    loaded = varifold.load(tmp_path / "model.json")
+    for x, label in zip(rows[121:], y[121:], strict=True):
+        expected = one.predict_proba_one(x)
+        assert many.predict_proba_one(x) == loaded.predict_proba_one(x) == expected
+        for model in (one, many, loaded):
+            model.learn_one(x, label)
 
 
 def test_an_exception_of_an_expert_is_raised():

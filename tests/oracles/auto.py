@@ -34,6 +34,7 @@ class Combination:
         self.guard, self.full = guard, full
         self.final = [1.0, final, final]  # final temperature, its variance, and that at the start
         self.counts = np.zeros(classes)
+        self.new_odds, self.last = -5.0, -1  # log-odds of treating a label learned once like the others; label before
         self.right_lead = self.loss_lead = self.behind = 0.0
         self.late = np.array([0.5, 0.5])  # weights of the mixture and of the labels' shares
         self.lates = []  # (lag, error by label) of the labels that came late
@@ -49,13 +50,15 @@ class Combination:
         self.weights = self.pace @ np.array([self.fast, self.slow])
         weights = np.where(self.absent, 0.0, self.weights)
         self.mixed = (1 - self.floor) * (weights / weights.sum() @ self.members) + self.floor / self.classes
+        self.treatments = np.ones((2, self.classes))
         new = self.counts < 2  # labels learned once: at temperature 1, by the experts that count labels
         if new.any() and not new.all():
             weights = np.where(self.counting, weights[:-1], 0.0)
             counted = weights / weights.sum() @ np.array([softmax(row) for row in self.logits])
             counted = (1 - self.floor) * counted + self.floor / self.classes
             rest = (1 - counted[new].sum()) / self.mixed[~new].sum()
-            self.mixed = np.where(new, counted, rest * self.mixed)
+            self.treatments = np.array([self.mixed, np.where(new, counted, rest * self.mixed)])
+            self.mixed = np.array([1.0, np.exp(-self.new_odds)]) / (1 + np.exp(-self.new_odds)) @ self.treatments
         self.experts_mixed = self.mixed
         if self.lates:
             self.mixed = self.late @ np.array([self.mixed, self.base_rates()])
@@ -120,6 +123,11 @@ class Combination:
         self.behind += w * (int(y == common) - int(y == self.output.argmax()))
         self.right_lead = max(self.right_lead + w * (int(y == best) - int(y == common)), -10)
         self.loss_lead = max(self.loss_lead + w * np.log(self.sharp[y] / self.shares()[y]), -10)
+        known, counted = self.treatments[:, y]
+        self.new_odds = float(np.clip(self.new_odds + w * np.log(known / counted), -5, 5))
+        if y != self.last:
+            self.new_odds += (-5 - self.new_odds) / 50
+        self.last = y
         self.counts[y] += 1
         return losses
 

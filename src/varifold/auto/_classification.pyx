@@ -9,7 +9,8 @@ For each instance
    two mixtures (SLOW_SHARE): over T instances the log loss exceeds that of the best of k experts and the stack by at
    most (ln 2 + ln(k + 4) + 2 T ln(1 / (1 - SLOW_SHARE))) / RATE. A label learned once gets the probability that the
    experts give it that count labels, at temperature 1: the margin of a new label is near zero everywhere, and
-   temperatures and stack have learned nothing about it;
+   temperatures and stack have learned nothing about it. Where labels come in runs this is wrong: the odds of both
+   treatments are learned from their probabilities, and fade with every change of the label;
 4. a *final temperature* calibrates the mixture;
 5. the *guard* (`_guard`) predicts the most frequent label until the mixture has proved better.
 
@@ -19,7 +20,7 @@ only: no model could have predicted it. Expensive experts that are of no use are
 
 import numpy as np
 
-from libc.math cimport fabs, log, sqrt
+from libc.math cimport exp, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -61,6 +62,7 @@ cdef double RESTARTED = 0.1            # part of the first variances added to th
 cdef double LARGEST_LOGIT = 8.0        # of an expert
 cdef double SMALLEST = 1e-12           # probability of an expert
 cdef double MEMORY = 50.0              # instances over which statistics of experts are averaged
+cdef double MOST_ODDS = 5.0            # bound of `new_odds`, which starts at its negative
 
 cdef int64_t PAUSE_INTERVAL = 8        # a paused expert is evaluated on every n-th instance
 cdef int64_t FIRST_EARLY = 200         # instances before an EARLY expert may be paused,
@@ -126,6 +128,8 @@ cdef class ClassificationMixture(Model):
     cdef double threshold
     cdef double* class_weight          # [class]: weight learned
     cdef int64_t* repeated             # [class]: more than one instance was learned
+    cdef double* new_odds              # log-odds of `as_known` against `as_counted`
+    cdef int64_t* last_label           # class of the last instance learned, -1 at the start
     cdef public Decision decision      # of the target, which chooses the label; None: the most probable one
     cdef RunningMean* recent_error     # of the labels that are predicted
     cdef RunningMean* recent_loss      # their log loss
@@ -144,6 +148,9 @@ cdef class ClassificationMixture(Model):
     cdef double* mixed_logit           # [class]: their logits,
     cdef double* sharpened             # [class]: the mixture at its temperature,
     cdef double* output                # [class]: and after the guard
+    cdef double* as_known              # [class]: as `experts_mixed`, labels learned once like the others,
+    cdef double* as_counted            # [class]: and by the experts that count labels
+    cdef bint judges_new               # whether the two differ
     cdef double* issued_stack          # [class]: probabilities of the stack in the memo that was read,
     cdef double* issued_mixture        # [class]: and of the mixture of experts and stack
     cdef double* loss                  # [expert and stack]
@@ -187,6 +194,8 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("lateness.mean_error", &self.mean_error, per_class(low=-1, high=1))
         self.arrays.declare("class_weight", &self.class_weight, per_class(low=0))
         self.arrays.declare("repeated", &self.repeated, per_class(low=0, high=1))
+        self.arrays.declare("new_odds", &self.new_odds, fixed(1, low=-MOST_ODDS, high=MOST_ODDS))
+        self.arrays.declare("last_label", &self.last_label, fixed(1, low=-1))
         self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.scratch(&self.score, per_class())
@@ -196,6 +205,8 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.predicted, fixed(k))
         self.arrays.scratch(&self.experts_mixed, per_class())
         self.arrays.scratch(&self.mixed, per_class())
+        self.arrays.scratch(&self.as_known, per_class())
+        self.arrays.scratch(&self.as_counted, per_class())
         self.arrays.scratch(&self.issued_stack, per_class())
         self.arrays.scratch(&self.issued_mixture, per_class())
         self.arrays.scratch(&self.mixed_logit, per_class())
@@ -207,6 +218,8 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.share, per_slot())
         if stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0:
             raise MemoryError
+        self.new_odds[0] = -MOST_ODDS
+        self.last_label[0] = -1
         self.final.factor = 1.0
         self.final.variance = final_variance
         self.slow.k, self.pace.k, self.late.k = k + 1, 2, 2
@@ -400,30 +413,38 @@ cdef class ClassificationMixture(Model):
             self.mix_base_rate()
 
     cdef void mix_new_labels(self) noexcept nogil:
-        """Let the experts that count labels predict the labels learned once, if others were learned more often."""
+        """Let the experts that count labels predict the labels learned once, if others were learned more often.
+
+        The mixture without that keeps a part, by how well both have predicted so far.
+        """
         cdef int c, e, k = self.classes
-        cdef double new = 0.0, known = 0.0, total = 0.0
+        cdef double new = 0.0, known = 0.0, total = 0.0, weight
+        self.judges_new = False
         for c in range(k):
             known += self.mixed[c] if self.repeated[c] else 0.0
             new += not self.repeated[c]
         if new == 0.0 or known == 0.0:
             return
-        memset(self.output, 0, k * sizeof(double))
+        memset(self.as_counted, 0, k * sizeof(double))
         for e in range(self.experts.count):
             if self.counts_labels[e] and not self.idle[e]:
                 softmax(k, self.logit + e * k, self.score)
                 total += self.experts.portion[e]
-                add_multiple(k, self.output, self.experts.portion[e], self.score)
+                add_multiple(k, self.as_counted, self.experts.portion[e], self.score)
         if total == 0.0:
             return
+        self.judges_new = True
+        memcpy(self.as_known, self.mixed, k * sizeof(double))
         new = 0.0
         for c in range(k):
             if not self.repeated[c]:
-                self.mixed[c] = (1.0 - FLOOR) * self.output[c] / total + FLOOR / k
-                new += self.mixed[c]
+                self.as_counted[c] = (1.0 - FLOOR) * self.as_counted[c] / total + FLOOR / k
+                new += self.as_counted[c]
+        weight = 1.0 / (1.0 + exp(-self.new_odds[0]))
         for c in range(k):
             if self.repeated[c]:
-                self.mixed[c] *= (1.0 - new) / known
+                self.as_counted[c] = self.as_known[c] * (1.0 - new) / known
+            self.mixed[c] = weight * self.as_known[c] + (1.0 - weight) * self.as_counted[c]
 
     cdef void mix_base_rate(self) noexcept nogil:
         """Mix the shares of the labels in: where labels come late, all experts may be worse than that."""
@@ -553,6 +574,9 @@ cdef class ClassificationMixture(Model):
             self.learn_combination(v, y, w)
         elif self.classes > 1 or self.class_weight[y] > 0.0:    # the first instance of another label; or the only label
             running_learn(self.recent_error, self.class_weight[y] == 0.0)
+        if y != self.last_label[0]:
+            self.new_odds[0] += (-MOST_ODDS - self.new_odds[0]) / MEMORY
+        self.last_label[0] = y
         self.recalled = -1
         self.lag = 0.0
         self.repeated[y] |= self.class_weight[y] > 0.0
@@ -604,6 +628,9 @@ cdef class ClassificationMixture(Model):
         paces[0] = self.mixture_loss(self.fast_portion, y)
         paces[1] = self.mixture_loss(self.slow_portion, y)
         experts_learn(&self.pace, paces, w)
+        if self.judges_new:
+            self.new_odds[0] += w * log(self.as_known[y] / self.as_counted[y])
+            self.new_odds[0] = min(max(self.new_odds[0], -MOST_ODDS), MOST_ODDS)
         experts_learn(&self.slow, self.loss, w)
         experts_learn(&self.experts.weights, self.loss, w)
         guard_learn(self.guard, k, self.sharpened, self.output, self.class_weight, y, w)

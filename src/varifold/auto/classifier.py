@@ -59,7 +59,8 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     experts and the stack differ in how much weight is shared out after each instance, 1% or .1%: the first follows
     changes, the second small differences. The mixture is their mean, weighted in the same way (.1%): over T instances
     its log loss exceeds that of the best of the k experts and the stack by at most 2 ln(2) + 2 ln(k + 4) + 4 T ln(1 /
-    (1 - .001)). A final temperature calibrates the mixture.
+    (1 - .001)). A final temperature calibrates the mixture. A label learned once is judged by the experts that count
+    labels, until new labels have come in runs.
 
     *Guard.* Until the mixture has made two more right predictions than the most frequent label, or its log loss is 2
     below that of the class frequencies, it predicts another label only if its probability leads by 1.5 times the lead
