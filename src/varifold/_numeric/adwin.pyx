@@ -128,7 +128,7 @@ cdef int adwin_fill(Adwin* a, object numbers) except -1:
     used = rows[:, 0]
     if len(rows) > LEVELS or not np.isin(used, np.arange(BUCKETS + 1)).all() or (rows[:, 1 + BUCKETS:] < 0).any():
         raise ValueError("a window of buckets that cannot be")
-    if not 0.0 <= given[0] < 1 << 53 or given[2] < 0.0 or (len(used) and used[-1] == 0):
+    if not 0.0 <= given[0] < 1 << 53 or given[2] < 0.0 or (len(used) and used[len(used) - 1] == 0):
         raise ValueError("a window of numbers that cannot be")
     adwin_start(a, a.delta, a.clock, a.part, a.grace)
     a.updates, a.total, a.squares = <int64_t> given[0], given[1], given[2]
