@@ -116,7 +116,7 @@ class _Seen:
         """Count the rows of a batch and keep the most unusual ones."""
         self.rows += len(records)
         self.alarms += sum(record["anomaly"] for record in records)
-        self.top = sorted([*self.top, *records], key=lambda record: -record["score"])[:_MOST]
+        self.top = sorted([*self.top, *records], key=lambda record: (not record["anomaly"], -record["score"]))[:_MOST]
         for record, label in zip(records, batch.block.y, strict=True):
             if label is not None:
                 self.scores.append(record["score"])
@@ -171,7 +171,7 @@ def _show(args: argparse.Namespace, detector: Any, seen: _Seen) -> None:
             + ", ".join(f"{name.replace('_', ' ')} {number(rated[name], 3)}" for name in names)
         )
     if len(seen.top) < seen.rows:
-        print(f"\nThe {len(seen.top)} most unusual rows (--out FILE writes all):")
+        print(f"\nThe {len(seen.top)} most unusual rows, alarms first (--out FILE writes all):")
     else:
         print("\nAll rows, the most unusual first:")
     shown = [[_cell(value) for value in record.values()] for record in seen.top]

@@ -25,7 +25,7 @@ def check_format(path: str) -> str:
     """Return the format of the suffix of a path; raise an error for an unknown suffix."""
     kind = _SUFFIXES.get(Path(path).suffix.lower())
     if kind is None:
-        raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; give --format")
+        raise ParameterError(f"the suffix of {path} is none of {', '.join(_SUFFIXES)}; name a file with one of them")
     return kind
 
 

@@ -51,8 +51,9 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         for name in params:
             if name not in known:
                 raise ParameterError(
-                    f"Invalid parameter {name!r} for estimator {type(self).__name__}{nearest(name, known)} "
-                    f"Valid parameters are: {known!r}; those of the learner are written {_NESTED}NAME."
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}. "
+                    f"Valid parameters are: {known!r}; those of the learner are written {_NESTED}NAME"
+                    f"{nearest(name, known)}"
                 )
         for name, value in params.items():
             setattr(self, name, value)
@@ -66,8 +67,8 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
         for name in nested:
             if name not in known:
                 raise ParameterError(
-                    f"Invalid parameter {_NESTED + name!r}: {type(learner).__name__} has no {name!r}"
-                    f"{nearest(name, known)} It has: {', '.join(known)}."
+                    f"Invalid parameter {_NESTED + name!r}: {type(learner).__name__} has no {name!r}; "
+                    f"it has: {', '.join(known)}{nearest(name, known)}"
                 )
         return learner.clone(dict(nested))
 
