@@ -263,6 +263,7 @@ async def report(app: App, request: Request) -> Response:
     if request.query("key") is None:
         return json_response(app.report(model))
     key, device = _device(model, request)
+    model.state.budget.load(model.state.learner, key)
     devices, learner = model.state.devices, model.state.learner.learner(key)
     found = {
         **devices.describe(key, device),

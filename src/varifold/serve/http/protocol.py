@@ -21,6 +21,8 @@ _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
 _BODY_SECONDS = 60.0
 """Seconds for which a body may pause."""
+_BODY_RATE = 10.0
+"""Bytes per second below which a body counts as pausing."""
 _RESERVED = 128
 """File descriptors reserved for the state and the libraries."""
 _DEFAULT_MOST = 4_096
@@ -95,6 +97,10 @@ def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
                 self.on_response_complete()
                 return
             self.server_state.total_requests += 1
+            self._expect_request()
+
+        def _expect_request(self) -> None:
+            """Start the timeout for the next request, which has not begun; blank lines do not begin one."""
             if self._phase == _RESPONSE:
                 self._phase, self._since = _IDLE, self.loop.time()
 
@@ -104,6 +110,12 @@ def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
             super().on_response_complete()
             if last and self._invalid is not None and not self.transport.is_closing():
                 super().send_400_response(self._invalid)
+            elif last:
+                self._expect_request()
+
+        def _should_upgrade(self) -> bool:
+            """Return whether the request opens a web socket, which only GET can."""
+            return bool(self.parser.get_method() == b"GET" and super()._should_upgrade())
 
         def send_400_response(self, msg: str) -> None:
             """Reject data that is no request, after the responses to the requests before it."""
@@ -123,7 +135,7 @@ def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
             if exchange is not None:
                 exchange.start()
             if self._phase == _BODY:
-                self._since = self.loop.time()
+                self._since = min(self.loop.time(), self._since + len(data) / _BODY_RATE)
             elif self._phase == _HEAD:
                 self._head += len(data)
                 if self._head > _HEAD_BYTES:
