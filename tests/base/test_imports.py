@@ -155,7 +155,7 @@ def test_no_stored_comparison_imports_for_a_report(imported: Callable[[], bool],
     assert done.returncode == 0, done.stderr
     assert imported(), "the command line may import"
     (tmp_path / f"{MODULE}.imported").unlink()
-    with sqlite3.connect(tmp_path / "varifold-bench.sqlite") as db:
+    with contextlib.closing(sqlite3.connect(tmp_path / "varifold-bench.sqlite")) as db:
         assert NAME in {row[0] for row in db.execute("SELECT model FROM outcome")}
     report = subprocess.run(
         [*command, "report", "mine", "--markdown", "mine.md"], capture_output=True, text=True, check=False
@@ -163,7 +163,7 @@ def test_no_stored_comparison_imports_for_a_report(imported: Callable[[], bool],
     assert report.returncode == 0, report.stderr
     row = next(line for line in (tmp_path / "mine.md").read_text().splitlines() if NAME in line)
     assert "1.000" in row, "what was stored is shown"
-    with sqlite3.connect(tmp_path / "varifold-bench.sqlite") as db:
+    with contextlib.closing(sqlite3.connect(tmp_path / "varifold-bench.sqlite")) as db, db:
         assert db.execute("DELETE FROM outcome WHERE model = ?", (NAME,)).rowcount == 1
     assert cli.main(["bench", "report", "mine", "--markdown", "mine.md"]) == 0
     assert "is not registered" in (tmp_path / "mine.md").read_text()

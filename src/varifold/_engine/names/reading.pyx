@@ -42,13 +42,14 @@ cdef object repeated_error(object name, int64_t step):
 
 cdef object value_error(object name, object value, int64_t step):
     if isinstance(value, (float, int, decimal.Decimal, np.generic)):
-        shown = "inf" if not isinstance(value, int) or isinstance(value, bool) else "an int too large for a float"
-        try:
-            shown = "-inf" if value < 0 and shown == "inf" else shown
-        except TypeError:
-            shown = f"{value!r} of type {type(value).__name__}"
-        if isinstance(value, (np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
-            shown = f"{value!r} of type {type(value).__name__}"
+        shown = f"{value!r} of type {type(value).__name__}"
+        if isinstance(value, int) and not isinstance(value, bool):
+            shown = "an int too large for a float"
+        elif not isinstance(value, (np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
+            try:
+                shown = "-inf" if value < 0 else "inf"
+            except TypeError:
+                pass  # no number: its type is named
         return FeatureValueError(
             f"feature {name!r} is {shown} at step {step:,}; drop the key or pass None for \"not observed\""
         )
