@@ -51,7 +51,7 @@ def test_a_table_names_the_most_unusual_rows(table: Path, capsys: pytest.Capture
     assert "900 rows" in printed
     assert "auroc" not in printed
     assert "because" in printed
-    assert "The 10 most unusual rows (--out FILE writes all):" in printed
+    assert "The 10 most unusual rows, alarms first (--out FILE writes all):" in printed
 
 
 def test_the_labels_of_anomalies_are_named(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

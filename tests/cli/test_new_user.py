@@ -20,6 +20,6 @@ def test_alarms_are_listed_before_rows_with_higher_scores():
 
 
 def test_an_unknown_suffix_names_the_known_ones_and_no_option():
-    with pytest.raises(ParameterError, match="x.txt is none of .csv, .*; name a file with one of them") as error:
+    with pytest.raises(ParameterError, match=r"x\.txt is none of \.csv, .*; name a file with one of them") as error:
         check_format("x.txt")
     assert "--" not in str(error.value)

@@ -101,7 +101,7 @@ def test_clone_copies_parameters_and_nothing_learned() -> None:
 
 def test_parameters_are_checked_by_name_and_when_fitted() -> None:
     frame, y = plant()
-    with pytest.raises(ParameterError, match=r"no 'rr'.*It has: r, "):
+    with pytest.raises(ParameterError, match=r"no 'rr'.*it has: r, "):
         VarifoldClassifier("arow").set_params(model__rr=1.0)
     with pytest.raises(ParameterError, match=r"'modle'.*model"):
         VarifoldClassifier().set_params(modle="arow")
