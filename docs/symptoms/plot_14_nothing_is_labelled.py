@@ -42,15 +42,15 @@ for step in range(4000):
 
 # %%
 # The rate of alarms is a promise: about 2 % of the usual readings, also while a sensor is silent and after a new one
-# appeared. `is_anomaly_one(x, rate=0.02)` is `p_value_one(x) <= 0.02`.
+# appeared. ``is_anomaly_one(x, rate=0.02)`` is ``p_value_one(x) <= 0.02``.
 
 p_values = np.array(p_values)
 for name, stretch in {"all": slice(500, 4000), "silence": slice(1000, 1400), "new": slice(2000, 3000)}.items():
     print(f"{name:8} {np.mean(p_values[stretch] <= 0.02):.2%} alarms")
 
 # %%
-# Labels are not needed, but an operator who confirms or rejects an alarm knows something. `label_one` lets the experts
-# that were right gain weight; it does not learn the reading again.
+# Labels are not needed, but an operator who confirms or rejects an alarm knows something. ``label_one`` lets the
+# experts that were right gain weight; it does not learn the reading again.
 
 print({name: round(weight, 2) for name, weight in detector.weights.items()})
 for x, confirmed in alarms:
@@ -70,5 +70,5 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# **Conclusion.** All four lies are above the dashed line, and the explanation names the sensor. Neither the silence nor
-# the new sensor raises more alarms than promised.
+# **Conclusion.** All four lies are above the dashed line, and the explanation names the sensor. During the
+# silence and after the new sensor came there are about as many alarms as promised.
