@@ -13,6 +13,12 @@ import pytest
 import varifold
 
 
+def learn_while(thread: threading.Thread, learner: Any, block: Any) -> None:
+    thread.start()
+    for _ in range(1_000):
+        learner.learn_many(block)
+
+
 def learn_until_ctrl_c(block: Any) -> Any:
     """Return a learner whose `learn_many` was interrupted by Ctrl-C."""
     learner = varifold.models["gaussiannb"]()
@@ -24,9 +30,7 @@ def learn_until_ctrl_c(block: Any) -> Any:
 
     thread = threading.Thread(target=press)
     with pytest.raises(KeyboardInterrupt):
-        thread.start()
-        for _ in range(1_000):
-            learner.learn_many(block)
+        learn_while(thread, learner, block)
     thread.join()
     return learner
 

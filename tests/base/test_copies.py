@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import varifold
+from varifold.base.saving import capture
 from varifold.checks.material import is_regressor
 
 WAYS: list[Callable[[Any], Any]] = [
@@ -51,3 +52,22 @@ def test_copies_continue_to_the_bit(name: str, seed: int) -> None:
             twin.learn_one(x, target)
         model.learn_one(x, target)
     assert {twin.to_bytes() for twin in copies} == {model.to_bytes()}
+
+
+@pytest.mark.parametrize("name", [*varifold.models, *varifold.detectors])
+def test_a_captured_state_stays_when_the_learner_goes_on(name: str) -> None:
+    detects = name in varifold.detectors
+    model: Any = (varifold.detectors if detects else varifold.models)[name]()
+
+    def learn(seed: int) -> None:
+        for x, y in mixed(120, seed):
+            if detects:
+                model.learn_one(x)
+            else:
+                model.learn_one(x, y if is_regressor(model) else y < 12)
+
+    learn(0)
+    then = model.to_bytes()
+    encode = capture(model)
+    learn(1)
+    assert encode() == then != model.to_bytes()

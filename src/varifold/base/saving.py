@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +27,10 @@ class Saved:
     reading: Mapping[str, Any]
 
     def _content(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return the header (method, params, labels and whatever else belongs to it) and the arrays of a file."""
+        """Return the header (method, params, labels and whatever else belongs to it) and the arrays of a file.
+
+        Both are copies: they stay as they are when the object learns more.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define _content()")
 
     @classmethod
@@ -77,13 +80,22 @@ def from_bytes(data: bytes) -> Any:
 
 def encoded(saved: Saved, more: Mapping[str, Any] | None = None) -> bytes:
     """Encode an object, with more entries in its header if given: loading ignores them."""
+    return capture(saved, more)()
+
+
+def capture(saved: Saved, more: Mapping[str, Any] | None = None) -> Callable[[], bytes]:
+    """Copy the current state of an object; return a function that encodes it, which another thread may call later."""
     header, arrays = saved._content()
     if saved.reading:
         header["reading"] = dict(saved.reading)
-    try:
-        return files.encode({**header, **(more or {})}, arrays)
-    except files.MISFITS as error:
-        raise _unsaved(saved, error) from error
+
+    def encode() -> bytes:
+        try:
+            return files.encode({**header, **(more or {})}, arrays)
+        except files.MISFITS as error:
+            raise _unsaved(saved, error) from error
+
+    return encode
 
 
 def restored(cls: type[Any], header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Any:

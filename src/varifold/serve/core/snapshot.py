@@ -1,8 +1,8 @@
 """Snapshots: the content of a model's state, written without blocking the model.
 
-A small state is packed immediately. A large one is packed by a forked child process, which inherits the current state
-and sends it through a pipe, so that the model continues without waiting. Where the system cannot fork, a large state is
-packed immediately as well.
+A state of a few megabytes is copied, and encoded in a thread. A large one is encoded by a forked child process, which
+inherits the current state and sends it through a pipe, so that the model waits for neither. Where the system cannot
+fork, a large state is copied as well.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from varifold.base.atomic import write_all
@@ -19,15 +19,20 @@ from varifold.serve.core.errors import StateError
 from varifold.serve.core.state import ModelState
 
 CAN_FORK = sys.platform == "linux"
-_SMALL_BYTES, _SMALL_ITEMS = 200_000, 2_000
-"""Up to this size, packing a state is faster than forking."""
+_SMALL_BYTES, _SMALL_ITEMS = 4_000_000, 2_000
+"""Up to this size, copying a state is faster than forking."""
 
 
 def begin(state: ModelState) -> Iterator[bytes]:
     """Capture the current state; return its parts, which a thread can iterate over."""
     if CAN_FORK and not _is_small(state):
         return _from_child(*_fork(state))
-    return split(state.parts())
+    return _encoded(state.capture())
+
+
+def _encoded(encode: Callable[[], list[bytes]]) -> Iterator[bytes]:
+    """Yield the parts of a copied state; the first call of `next` encodes it, in the thread of the caller."""
+    yield from split(encode())
 
 
 def split(parts: list[bytes]) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ import itertools
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from varifold.ask import AskPolicy, Decision
 from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_detector, is_regressor
+from varifold.base.saving import capture
 from varifold.errors import VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting, pack_prediction
 from varifold.serve.core import learners
@@ -732,15 +733,23 @@ class ModelState:
         offsets = [(*partition, *self.offsets[partition]) for partition in new.offsets]
         return Written(self.row, new.changes, kept, new.labelled, ids, list(new.forgotten), expired, offsets)
 
-    def parts(self) -> list[bytes]:
-        """Return the content of a snapshot: JSON with counts, devices and input rules, then the learner."""
+    def capture(self) -> Callable[[], list[bytes]]:
+        """Copy the current state; return a function that encodes it as the content of a snapshot.
+
+        That content is JSON with counts, devices and input rules, then the learner.
+        """
         facts = {
             "monitor": self.monitor.dump(),
             "input": self.rules.to_json(),
             "devices": self.devices.dump(),
             "asking": None if self.asking is None else self.asking.dump(),
         }
-        return [write_json(facts), learners.to_bytes(self.learner)]
+        head, learner = write_json(facts), capture(self.learner)
+        return lambda: [head, learner()]
+
+    def parts(self) -> list[bytes]:
+        """Return the content of a snapshot of the current state."""
+        return self.capture()()
 
     @classmethod
     def load(
