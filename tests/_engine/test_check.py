@@ -94,7 +94,7 @@ def test_a_time_span_of_numpy_is_refused_as_one_of_python_is(unit: str) -> None:
         with pytest.raises(varifold.errors.FeatureValueError, match=r"feature 'v' is .*timedelta64"):
             learn({"v": np.timedelta64(3, unit)})
     model = varifold.AROW()
-    model.learn_one({"v": np.timedelta64("NaT"), "a": 1.0}, 1)
+    model.learn_one({"v": np.timedelta64("NaT", unit), "a": 1.0}, 1)
     assert list(model.features) == ["a"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sqlite3
 import subprocess
@@ -58,7 +59,7 @@ def start(folder: Path, *more: str, limit: int = CELLS) -> subprocess.Popen[byte
 def count(path: Path) -> int:
     if not path.exists():
         return 0
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outcome'").fetchone():
             return 0
         return int(db.execute("SELECT count(*) FROM outcome").fetchone()[0])
@@ -66,7 +67,7 @@ def count(path: Path) -> int:
 
 def content(path: Path) -> list[tuple[object, ...]]:
     """Return what does not depend on the machine: neither times nor memory."""
-    with sqlite3.connect(path) as db:
+    with contextlib.closing(sqlite3.connect(path)) as db:
         names = [row[1] for row in db.execute("PRAGMA table_info(outcome)")]
         kept = [n for n in names if n not in (*TIMES, "memory", "finished")]
         rows = db.execute(f"SELECT {', '.join(kept)} FROM outcome ORDER BY model, seed").fetchall()

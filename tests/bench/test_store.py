@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sqlite3
 from dataclasses import asdict, replace
@@ -147,7 +148,8 @@ def test_a_full_disk_keeps_what_is_there(tmp_path):
     with ResultStore(path) as store:
         assert len(store.outcomes("abc")) == kept
         store.put(replace(CELL, seed=5000), outcome(), FACTS)
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_a_file_that_is_no_store_is_left_alone(tmp_path):
@@ -157,7 +159,7 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path):
         ResultStore(path)
     assert path.read_text().startswith("dear diary")
     other = tmp_path / "other.sqlite"
-    with sqlite3.connect(other) as db:
+    with contextlib.closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE mine (x)")
     with pytest.raises(DataError, match="no store of this version"):
         ResultStore(other)

@@ -26,7 +26,7 @@ NUMBERS: list[Any] = [
     np.longdouble("1e400") * 0, decimal.Decimal("0.1"), decimal.Decimal("-1e300"), decimal.Decimal("1e-400"),
 ]  # fmt: skip
 ABSENT: list[Any] = [
-    None, math.nan, np.float32("nan"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), np.datetime64("NaT")
+    None, math.nan, np.float32("nan"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), np.datetime64("NaT", "s")
 ]  # fmt: skip
 LEVELS: list[Any] = ["red", "b", "b=c", "", "=", "\udfff", "1", np.str_("red"), "c" * 200]
 BAD_VALUES: list[Any] = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import http.server
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -35,7 +34,7 @@ def run(tmp_path: Path, feed: Callable[[Monitor, Callable[[], list[str]]], None]
             return [f"{e['kind']} {e['text']}" for e in models.events.latest if e["number"] > before]
 
         feed(monitor, check)
-        os.close(models._lock)
+        await models.stop()
 
     asyncio.run(main())
 
@@ -96,7 +95,7 @@ def test_the_error_of_each_model_has_its_bound(tmp_path: Path, rules: AlertRules
                 monitor.scored(loss)
         Alerts(models, rules).check()
         assert [event["model"] for event in models.events.latest if event["kind"] == "error-high"] == alarmed
-        os.close(models._lock)
+        await models.stop()
 
     asyncio.run(main())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -339,7 +338,7 @@ def test_requested_labels_that_pause_raise_no_alert(tmp_path: Path) -> None:
             if step < 1500:
                 monitor.labelled()
         alerts.check()
-        os.close(models._lock)
+        await models.stop()
         return [event["kind"] for event in models.events.latest]
 
     assert "labels-dropped" in asyncio.run(main(InputRules()))

@@ -241,7 +241,7 @@ def test_anomalies_of_a_minute_are_one_alert(tmp_path: Path) -> None:
             alerts.check()
         alerts._known["m"].alarm_at -= 61.0
         alerts.check()
-        os.close(models._lock)
+        await models.stop()
         return [event for event in models.events.latest if event["kind"] == "anomaly"]
 
     first, rest = asyncio.run(main())

@@ -54,7 +54,11 @@ class ResultStore:
             raise DataError(f"there is no store {self.path!r} yet; `varifold bench run TABLE` makes it")
         try:
             self._db = sqlite3.connect(self.path, isolation_level=None, timeout=60)
-            self._open()
+            try:
+                self._open()
+            except BaseException:
+                self._db.close()
+                raise
         except sqlite3.DatabaseError as error:
             raise self._error(error) from error
 

@@ -93,8 +93,12 @@ def run(args: argparse.Namespace) -> int:
     learner, regressor = _learners(args)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, rules, limits, regressor)
-    _check_type(args, follower.state.learner)
-    _check_coverages(args, follower.state.learner)
+    try:
+        _check_type(args, follower.state.learner)
+        _check_coverages(args, follower.state.learner)
+    except BaseException:
+        follower.close()
+        raise
     if args.model is not None and (held := other_method(follower.state.learner, learner)) is not None:
         print(f"varifold: --model {args.model} is not used: the state in {args.state} holds {held}", file=sys.stderr)
     stop, reported = _Stop(), False

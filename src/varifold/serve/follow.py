@@ -89,6 +89,23 @@ class Follower:
             return cls(ModelState(name, learner, limits, rules=rules), None, rules, regressor)
         lock_folder(folder)
         database = Database.open(folder)
+        try:
+            return cls._of_database(database, name, learner, rules, limits, regressor)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def _of_database(
+        cls,
+        database: Database,
+        name: str,
+        learner: Any,
+        rules: InputRules,
+        limits: Limits,
+        regressor: Callable[[], Any] | None,
+    ) -> Follower:
+        """Continue with the model of that name in a database, or add it."""
         row = next((row for row in database.models() if row.name == name), None)
         if row is None:
             learner.reading = {**learner.reading, **_noted(rules)}
@@ -96,10 +113,12 @@ class Follower:
             state.id = database.add_model(name, state.incarnation, snapshot.split(state.parts())).id
             return cls(state, database, rules, regressor)
         state, recovery = ModelState.load(database, row, limits)
-        _check_same(folder, state.learner, learner, rules.target)
+        _check_same(database.folder, state.learner, learner, rules.target)
         if rules.ask is not None and rules.ask != state.rules.ask:
             held = "requests no labels" if state.rules.ask is None else f"has the policy {state.rules.ask}"
-            raise ParameterError(f"--ask: the state in {folder} {held}; leave --ask out, or give another --state")
+            raise ParameterError(
+                f"--ask: the state in {database.folder} {held}; leave --ask out, or give another --state"
+            )
         if recovery.set_aside:
             database.set_aside(row.id, recovery.set_aside)
         if state.learner.steps or is_regressor(state.learner):
