@@ -220,8 +220,8 @@ def _best(found: dict[str, Any], task: str, names: list[str], metric: str) -> fl
 
 
 def _deviation(cell: dict[str, Any], metric: str) -> str:
-    mean = sum(cell["windows"]) / len(cell["windows"])
-    square = sum((value - mean) ** 2 for value in cell["windows"]) / (len(cell["windows"]) - 1)
+    mean = math.fsum(cell["windows"]) / len(cell["windows"])
+    square = math.fsum((value - mean) ** 2 for value in cell["windows"]) / (len(cell["windows"]) - 1)
     return shown(math.sqrt(square), metric)
 
 
@@ -264,7 +264,7 @@ def later(found: dict[str, Any]) -> str:
     """Format the mean of the last four of five windows: after everybody had a fifth of the stream to learn from."""
     tasks = list(found["tasks"])
     lines = ["| windows 2 to 5 | " + " | ".join(tasks) + " |", "| --- |" + " ---: |" * len(tasks)]
-    means = {cell: sum(facts["windows"][1:]) / (len(facts["windows"]) - 1) for cell, facts in found["cells"].items()}
+    means = {cell: math.fsum(facts["windows"][1:]) / (len(facts["windows"]) - 1) for cell, facts in found["cells"].items()}
     best = {task: min(v for cell, v in means.items() if cell.startswith(f"{task} | ")) for task in tasks}
     rows = [name for name in found["learners"] if any(f"{task} | {name}" in means for task in tasks)]
     for name in rows:

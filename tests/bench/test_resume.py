@@ -121,4 +121,4 @@ def test_nothing_is_run_twice(finished):
         first = store.outcomes(None)
     assert start(finished).wait() == 0
     with ResultStore(path) as store:
-        assert store.outcomes(None) == first, "times would differ"
+        assert str(store.outcomes(None)) == str(first), "times would differ"

@@ -1,6 +1,13 @@
 """Passive-aggressive learning, and OLSF's projection and truncation, as printed."""
 
+import functools
 import math
+import operator
+
+
+def total(values):
+    """Add from left to right. From Python 3.12 on `sum` compensates for rounding, which decides ties differently."""
+    return functools.reduce(operator.add, values, 0.0)
 
 
 class PlainPA:
@@ -11,11 +18,11 @@ class PlainPA:
         self.w = {name: -w for name, w in self.w.items()}
 
     def score(self, x):
-        return sum(self.w.get(name, 0.0) * value for name, value in x.items())
+        return total(self.w.get(name, 0.0) * value for name, value in x.items())
 
     def learn(self, x, y, w, fresh):
         loss = max(0.0, 1 - y * self.score(x))
-        norm = sum(value**2 for value in x.values())
+        norm = total(value**2 for value in x.values())
         if self.mode == "pa2":
             tau = loss / (norm + 1 / (2 * self.C * w))
         elif norm == 0:
@@ -36,7 +43,7 @@ class PlainOLSF(PlainPA):
     def learn(self, x, y, w, fresh):
         super().learn(x, y, w, fresh)
         self.known |= set(x) - {self.intercept}
-        norm = sum(abs(w) for w in self.w.values())
+        norm = total(abs(w) for w in self.w.values())
         if norm > self.lam:
             self.w = {name: w * self.lam / norm for name, w in self.w.items()}
         nonzero = [name for name, w in self.w.items() if w != 0.0 and name != self.intercept]
