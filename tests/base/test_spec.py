@@ -99,9 +99,10 @@ def test_pairs_between_commas():
     assert split_pairs("a=b=numeric,c", last=True) == [("a=b", "numeric"), ("c", None)]
 
 
-def test_a_learner_spelled_as_a_parameter_reads_words_by_what_the_parameter_holds():
-    learner = make_learner("olvf:scale=none;max_features=none,fit_intercept=FALSE,C=0.5")
-    assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
+def test_true_false_and_none_are_words_where_the_parameter_is_a_str_and_values_elsewhere():
+    text = "olvf:scale=none,max_features=none,fit_intercept=FALSE,C=0.5"
+    for learner in (make_learner(text), parse_model(text)()):
+        assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
     with pytest.raises(ParameterError, match="'C' is given twice"):
         make_learner("olvf:C=1,C=2")
 

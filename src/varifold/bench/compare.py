@@ -248,13 +248,11 @@ def standard_error(number: Number, printed: Published, metric: str) -> float:
 
 @dataclass
 class Tally:
-    """Counts of printed cells, of our numbers to compare, and of those better, equal and worse."""
+    """Counts of printed cells, and of our numbers compared with them: better, equal and worse."""
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """By column (paper, default, auto, best, variants): compared, better (+), equal (~), worse (-)."""
-    doubted: int = 0
-    """Printed cells that another figure contradicts."""
 
 
 def tally(filled: Iterable[Filled]) -> Tally:
@@ -271,7 +269,6 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if printed.mean is None:
                 continue
             found.printed += 1
-            found.doubted += bool(one.doubt(printed))
             setting, data = _place(table, setting_name, data_name)
             numbers: dict[str, Any] = {
                 "paper": one.number(setting, data, method, "paper"),

@@ -13,14 +13,13 @@ from varifold.base.spec import parse_model, parse_spec, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
 from varifold.errors import ParameterError
+from varifold.streams.readers.sources import OWN_LABELS
 
-__all__ = ["OWN_LABELS", "check_models", "define", "split_models", "study_table"]
+__all__ = ["check_models", "define", "split_models", "study_table"]
 
 LABELS = ("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss")
 NUMBERS = ("mae", "rmse", "r2", "mape", "pinball")
 """Metrics of a study, by what is predicted."""
-OWN_LABELS = (".svm", ".svmlight", ".libsvm")
-"""Suffixes of files that contain their labels."""
 
 
 def split_models(text: str) -> list[str]:

@@ -119,7 +119,7 @@ def period_lines(summary: Summary) -> list[dict[str, Any]]:
 
 
 def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
-    """Print the tables below that of the metrics, of the first repeat."""
+    """Return the tables below that of the metrics, of the first repeat."""
     first = summary.results[0]
     found = []
     if args.by is not None:

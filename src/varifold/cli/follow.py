@@ -19,7 +19,7 @@ from varifold.cli import source, uncertainty
 from varifold.cli.asking import POLICIES, asking
 from varifold.cli.detect import make_detector
 from varifold.cli.numbers import positive, share
-from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
+from varifold.cli.tasks import say_if_numbers, say_number
 from varifold.errors import ParameterError
 
 
@@ -153,7 +153,7 @@ def _learners(args: argparse.Namespace) -> tuple[Any, Callable[[], Any] | None]:
     spec = parse_spec(args.model or "auto", args.target_type, imports=True)
 
     def regressor() -> ModelSpec:
-        return regressor_for(spec) if args.model else parse_model(default_regressor())
+        return regressor_for(spec) if args.model else parse_model("autoregressor")
 
     def changed() -> Any:
         found = regressor()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from varifold.base import Block, models
+from varifold.base import Block
 from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
@@ -35,7 +35,7 @@ def for_target(
     elif _target_type(args, given) == "number":
         if loaded is not None:
             raise ParameterError(f"the target is a number, and {args.load} holds the classifier {spec.name!r}")
-        spec = regressor_for(spec) if named else parse_model(default_regressor())
+        spec = regressor_for(spec) if named else parse_model("autoregressor")
         _take_numbers(given)
         say_number(
             spec,
@@ -68,11 +68,6 @@ def _take_numbers(given: Input) -> None:
         given.whole = with_numbers(given.whole)
     else:
         given.whole = replace(given.whole, block=with_numbers(given.whole.block))
-
-
-def default_regressor() -> str:
-    """Return the default regressor."""
-    return "autoregressor" if "autoregressor" in models else "arowregressor"
 
 
 def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
