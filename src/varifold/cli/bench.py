@@ -151,15 +151,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    held: set[Any] = set()
+    stored: set[Any] = set()
     if Path(args.store).exists():
         with ResultStore(args.store, write=False) as store:
-            held = set(store.outcomes(current_for()))
+            stored = set(store.outcomes(current_for()))
     rows = []
-    brought = {name: find_table(name) for name in entry_points_of(GROUP)}
-    for name, table in (tables() | leaderboards() | brought).items():
+    of_packages = {name: find_table(name) for name in entry_points_of(GROUP)}
+    for name, table in (tables() | leaderboards() | of_packages).items():
         cells = plan([find_table(table.parameters) if table.parameters else table])
-        rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in held for c in cells):,}"])
+        rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in stored for c in cells):,}"])
     print(text_table(["table", "", "cells", "done"], rows, left=2))
     print("\n`varifold bench run TABLE` runs what is not done yet, `varifold bench report` shows it.")
     return 0

@@ -164,6 +164,7 @@ def _period_page(result: Result | RegressionResult) -> str:
 
 
 def _heading(name: str) -> str:
+    """Return the heading of a metric, short enough for a table with a line per period."""
     short = {"balanced_accuracy": "balanced", "majority_cer": "majority", "mean_mae": "mae of the mean"}
     return short.get(name, name.replace("_", " "))
 

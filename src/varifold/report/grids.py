@@ -356,9 +356,9 @@ def _clear_best(numbers: list[Number], metric: str) -> Number | None:
 
 
 def _rated(number: Number, metric: str) -> float:
-    """Return a mean such that less is better."""
-    mean = number.mean(metric)
-    return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
+    """Return the mean such that less is better; infinity without any."""
+    rated = number.rated(metric)
+    return math.inf if math.isnan(rated) else rated
 
 
 def gap_grid(filled: list[Filled], *, better: bool = False) -> Grid | None:
