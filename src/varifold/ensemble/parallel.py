@@ -11,7 +11,7 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
-from varifold.base.params import Integer, OneOf, validate
+from varifold.base.params import Constraint, Integer, OneOf, validate
 from varifold.base.shares import share_of
 from varifold.ensemble.merging import merge
 from varifold.ensemble.vote import Vote
@@ -76,7 +76,7 @@ def learn_parallel(
 
 def check_shards(shards: int, join: str) -> None:
     """Raise an error unless the parameters of `learn_parallel`, here or on Spark, can be used."""
-    limits = {"shards": Integer(1), "join": OneOf("auto", "merge", "vote")}
+    limits: dict[str, Constraint] = {"shards": Integer(1), "join": OneOf("auto", "merge", "vote")}
     validate("learn_parallel", limits, {"shards": shards, "join": join})
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from varifold.base.blocks import to_block
 from varifold.base.estimator import Name
-from varifold.base.params import Integer, Real, validate
+from varifold.base.params import Constraint, Integer, Real, validate
 from varifold.base.plural import plural
 from varifold.errors import DataError, FeatureNameError, FeatureValueError
 from varifold.monitor.column import REGULAR, Column, Status
@@ -30,6 +30,11 @@ _BINS = 96
 """Most stretches of the presence map; when all are full, each covers twice as many instances."""
 _ROWS = 512
 """Rows kept for the correlations of renames: as many recent ones, and as many drawn from all earlier ones."""
+_LIMITS: dict[str, Constraint] = {
+    "every": Integer(1),
+    "max_features": Integer(1),
+    "false_alarm": Real(0, 0.01, open_low=True),
+}
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,7 @@ class Monitor:
     """
 
     def __init__(self, every: int = 50, false_alarm: float = 1e-6, max_features: int = 1000) -> None:
-        limits = {"every": Integer(1), "max_features": Integer(1), "false_alarm": Real(0, 0.01, open_low=True)}
-        validate("Monitor", limits, {"every": every, "max_features": max_features, "false_alarm": false_alarm})
+        validate("Monitor", _LIMITS, {"every": every, "max_features": max_features, "false_alarm": false_alarm})
         self.every = every
         self.false_alarm = false_alarm
         self.max_features = max_features
