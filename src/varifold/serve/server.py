@@ -26,6 +26,7 @@ from varifold.serve.core.models import Models, ModelSpec, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
+from varifold.serve.http.protocol import most_connections, protocol_of, watch
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.kafka import KafkaBridge, KafkaTopics
 from varifold.serve.mqtt import MqttBridge, Topics
@@ -98,8 +99,6 @@ class _Process:
 
     async def run(self) -> int:
         """Recover, serve, stop."""
-        from varifold.serve.http.protocol import most_connections, protocol_of
-
         settings = self.settings
         listening = _bound(settings.host, settings.port)
         budget = ServerBudget(settings.memory, settings.model_memory)
@@ -167,8 +166,6 @@ class _Process:
             log.failure(f"not read again, the old tokens and certificate stay: {error}")
 
     def _tasks(self, models: Models) -> list[asyncio.Task[None]]:
-        from varifold.serve.http.protocol import watch
-
         loop = asyncio.get_running_loop()
         assert self.server is not None
         tasks = [

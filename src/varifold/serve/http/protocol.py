@@ -2,7 +2,7 @@
 
 uvicorn has no such limits before a request is complete: even without a token, a client could exhaust the file
 descriptors of the process with idle connections, and its memory with endless header lines. Requests of `direct` are
-handled here, the others by uvicorn. This module needs uvicorn, so the server imports it when it starts.
+handled here, the others by uvicorn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import asyncio
 import resource
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from varifold.serve.http.direct import LONGEST, Exchange
 
 if TYPE_CHECKING:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
     from varifold.serve.http.app import App
+else:
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ImportError:  # the server reports a missing extra before it makes a protocol
+        HttpToolsProtocol = object
 
 _HEAD, _BODY, _RESPONSE, _IDLE = range(4)
 _HEAD_BYTES = 64 << 10
