@@ -52,5 +52,5 @@ def test_the_page_names_every_file() -> None:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_holds_what_the_page_says(name: str) -> None:
+def test_a_part_holds_what_the_page_lists(name: str) -> None:
     assert PARTS[name] == classes()[name]

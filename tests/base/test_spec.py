@@ -77,7 +77,7 @@ def test_river_class_with_parameters():
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "says"),
+    ("text", "error", "message"),
     [
         ("olv", UnknownNameError, "did you mean olvf"),
         ("olvf:Cbar=1", ParameterError, "did you mean C_bar"),
@@ -88,8 +88,8 @@ def test_river_class_with_parameters():
         ("varifold:OLFV", UnknownNameError, "did you mean OLVF"),
     ],
 )
-def test_mistakes(text, error, says):
-    with pytest.raises(error, match=says):
+def test_mistakes(text, error, message):
+    with pytest.raises(error, match=message):
         parse_model(text, imports=True)
 
 
@@ -117,7 +117,7 @@ def test_numbers_in_parentheses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ("(0.9,x)", r"'x' in '\(0.9,x\)' is neither a number nor a model; write numbers as \(0.8,0.95\)"),
         ("(0.9;0.95)", "'0.9;0.95' in .* is neither a number"),
@@ -125,6 +125,6 @@ def test_numbers_in_parentheses() -> None:
         ("(olfv)", "did you mean olvf"),
     ],
 )
-def test_what_parentheses_cannot_hold_is_named(value: str, says: str) -> None:
-    with pytest.raises(ParameterError, match=says):
+def test_what_parentheses_cannot_hold_is_named(value: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
         parse_model(f"arow:coverages={value}")
