@@ -92,6 +92,10 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return self._of_task(self.model.clone())
 
+    def _continued(self) -> Any:
+        """Return the learner of earlier calls; a new one at the first."""
+        return self.model_ if hasattr(self, "model_") else self._new_learner()
+
     def _spec_of_task(self, spec: ModelSpec) -> ModelSpec:
         """Return the specification; for regression ``"arow"`` means its regressor."""
         if self._task == "regression" and f"{spec.name}regressor" in models:
