@@ -183,7 +183,7 @@ def _run(args: argparse.Namespace) -> int:
                 older=args.older,
                 progress=report,
             )
-        _say(summary, args.store)
+        _print_summary(summary, args.store)
         _show(store, wanted, args)
         _write(store, wanted, args)
     return 1 if summary.failures else 0
@@ -377,7 +377,7 @@ def _write(store: ResultStore, wanted: list[Table], args: argparse.Namespace) ->
         print(f"LaTeX written to {args.latex}", file=sys.stderr)
 
 
-def _say(summary: RunSummary, store: str) -> None:
+def _print_summary(summary: RunSummary, store: str) -> None:
     for text, reason in summary.unknown.items():
         print(f"left out: {text} ({reason})", file=sys.stderr)
     reasons: dict[str, int] = {}

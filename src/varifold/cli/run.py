@@ -19,7 +19,7 @@ from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
-from varifold.cli.tasks import for_target, say_if_numbers
+from varifold.cli.tasks import for_target, warn_if_numbers
 from varifold.ensemble import per_key
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
@@ -259,7 +259,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
-    say_if_numbers(getattr(first, "labels", []), first.scored)
+    warn_if_numbers(getattr(first, "labels", []), first.scored)
     for problem in given.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
     if given.skipped > 3:

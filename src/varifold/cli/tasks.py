@@ -37,14 +37,14 @@ def for_target(
             raise ParameterError(f"the target is a number, and {args.load} holds the classifier {spec.name!r}")
         spec = regressor_for(spec) if named else parse_model("autoregressor")
         _take_numbers(given)
-        say_number(
+        report_number(
             spec,
             "requested by --target-type" if args.target_type else "--target-type class reads every number as a class",
         )
     return spec
 
 
-def say_number(spec: ModelSpec, how: str) -> None:
+def report_number(spec: ModelSpec, how: str) -> None:
     """Report on standard error that the target is a number, how that was decided, and which learner predicts it."""
     print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
 
@@ -70,7 +70,7 @@ def _take_numbers(given: Input) -> None:
         given.whole = replace(given.whole, block=with_numbers(given.whole.block))
 
 
-def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
+def warn_if_numbers(labels: Sequence[Any], scored: int) -> None:
     """Remark on standard error that classes may be numbers: many numbers, or labels that occur once each.
 
     `scored` instances had these different labels.

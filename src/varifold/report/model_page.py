@@ -52,7 +52,7 @@ def _section(title: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
 
 
-def _say(text: str, kind: str = "") -> str:
+def _paragraph(text: str, kind: str = "") -> str:
     return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>"
 
 
@@ -123,7 +123,7 @@ def _over_time(record: Mapping[str, Any]) -> str:
     what = "mean absolute error" if numeric else "share of wrong predictions"
     return _section(
         "How well, over time",
-        _say(f"{what.capitalize()}: {shown[0]} in the first tenth of the rows, {shown[1]} in the last tenth."),
+        _paragraph(f"{what.capitalize()}: {shown[0]} in the first tenth of the rows, {shown[1]} in the last tenth."),
         f'<figure class="one">{chart}<figcaption>Dark: {what} of all rows so far. Light: in parts of the stream. '
         f"Dotted: {'predicting the mean so far' if numeric else 'always predicting the most frequent label'}."
         "</figcaption></figure>",
@@ -136,7 +136,7 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
     if not measured:
         return _section(
             "What matters",
-            _say(
+            _paragraph(
                 "How much each column contributes was not measured; `varifold run --importances --save` measures it. "
                 "These features have the largest average weight in the model, which is no proof that they are needed:"
             ),
@@ -154,10 +154,10 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
             "that have the column.</figcaption></figure>"
         )
     else:
-        parts.append(_say("No column was found without which the predictions would be clearly worse."))
+        parts.append(_paragraph("No column was found without which the predictions would be clearly worse."))
     if rest:
         more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
-        parts.append(_say(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
+        parts.append(_paragraph(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
     return _section("What matters", *parts)
 
 
@@ -178,7 +178,7 @@ def _what_changed(learner: VaryingLearner) -> str:
     lines += [str(change) for change in found[:_SHOWN]]
     more = len(found) - _SHOWN
     lines += [f"... and {plural(more, 'more change')}"] if more > 0 else []
-    return _section("What changed", _listed(lines) if lines else _say("No column vanished or appeared recently."))
+    return _section("What changed", _listed(lines) if lines else _paragraph("No column vanished or appeared recently."))
 
 
 def _unsure(record: Mapping[str, Any]) -> str:
@@ -192,15 +192,15 @@ def _unsure(record: Mapping[str, Any]) -> str:
     confused = [
         f"{true} was predicted as {other} {plural(count, 'time')}" for true, other, count in record.get("confused", [])
     ]
-    parts += [_say("Most frequent confusions:"), _listed(confused)] if confused else []
+    parts += [_paragraph("Most frequent confusions:"), _listed(confused)] if confused else []
     numeric = record["task"] == "regression"
     for requested, covered, size in record["coverage"]:
         what = f"intervals, {_number(size)} wide on average," if numeric else f"sets of {size:.2g} labels on average"
         share = f"{covered:.1%} of the rows ({requested:.0%} were requested)"
-        parts.append(_say(f"The {what} contained the truth in {share}."))
+        parts.append(_paragraph(f"The {what} contained the truth in {share}."))
     if record.get("requested"):
-        parts.append(_say(f"Only requested labels were learned. What they alone show: {record['requested']}."))
-    return _section("What it is unsure of", *(parts or [_say("Nothing was measured about it in this run.")]))
+        parts.append(_paragraph(f"Only requested labels were learned. What they alone show: {record['requested']}."))
+    return _section("What it is unsure of", *(parts or [_paragraph("Nothing was measured about it in this run.")]))
 
 
 def _made(learner: VaryingLearner, record: Mapping[str, Any] | None) -> str:

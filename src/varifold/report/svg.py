@@ -111,9 +111,9 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
     )
 
 
-def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 520) -> str:
+def bar_chart(rows: Sequence[tuple[str, float, float, str]]) -> str:
     """Draw a bar per (name, value, standard error, remark), with a line of two standard errors to either side."""
-    left, right, step = 170, 84, 24
+    width, left, right, step = 520, 170, 84, 24
     high = max(value + 2.0 * error for _, value, error, _ in rows)
     height = step * len(rows) + 8
 
