@@ -181,8 +181,8 @@ def changes(
 ) -> tuple[Change, ...]:
     """List columns that vanished, new and influential features, changes of unit, and a rise of the error, if any.
 
-    A column of strings vanishes with all its values. `units` holds the steps at which units changed. Instances that were
-    predicted but not learned count as steps for columns that none of them has.
+    A column of strings vanishes with all its values. `units` holds the steps at which units changed. Instances
+    that were predicted but not learned count as steps for columns that none of them has.
     """
     later = 0 if predicted is None else len(predicted)
     present = set() if predicted is None else _columns_in(predicted)
