@@ -27,7 +27,7 @@ MODULES = {
     "Checks": ["varifold.checks"],
     "The papers' tables": ["varifold.bench"],
 }
-"""Heading of the API -> modules whose `__all__` stands under it."""
+"""Heading of the API -> modules whose `__all__` is listed under it."""
 
 OPTIONAL = {
     "Drift": "varifold.drift",
@@ -38,7 +38,7 @@ OPTIONAL = {
     "Merging": "varifold.ensemble.merging",
     "Spark": "varifold.spark",
 }
-"""Heading -> a module of its own."""
+"""Heading -> a separate module."""
 
 
 def write(folder: Path) -> None:
@@ -92,8 +92,8 @@ def _command(title: str, parser: argparse.ArgumentParser, level: int) -> list[st
 def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     formatter = parser._get_formatter()
     spelled = formatter._format_action_invocation(action)
-    said = formatter._expand_help(action) if action.help else ""
-    return f"- `{spelled}`" + (f" – {_plain(said)}" if said else "")
+    summary = formatter._expand_help(action) if action.help else ""
+    return f"- `{spelled}`" + (f" – {_plain(summary)}" if summary else "")
 
 
 def _plain(text: str) -> str:
@@ -153,14 +153,14 @@ def _method(name: str, cls: type[Any]) -> str:
     traits = cls().traits
     reads = [word for word, yes in (("values", traits.uses_values), ("absence", traits.uses_absence)) if yes]
     link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
-    said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
-    return f"| `{name}` | {link} | {_plain(said)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+    text = (inspect.getdoc(cls) or "").split("\n", 1)[0]
+    return f"| `{name}` | {link} | {_plain(text)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
 
 
 def _detector(name: str, cls: type[Any]) -> str:
-    said = (inspect.getdoc(cls) or "").split("\n", 1)[0]
+    text = (inspect.getdoc(cls) or "").split("\n", 1)[0]
     link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
-    return f"| `{name}` | {link} | {_plain(said)} | {_plain(cls().traits.cost)} |"
+    return f"| `{name}` | {link} | {_plain(text)} | {_plain(cls().traits.cost)} |"
 
 
 def results(path: Path) -> dict[str, str]:

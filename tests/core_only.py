@@ -70,12 +70,12 @@ def sub_packages() -> None:
     for found in pkgutil.walk_packages(varifold.__path__, "varifold."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
-    said = "a picture was drawn without matplotlib"
+    message = "a picture was drawn without matplotlib"
     try:
         importlib.import_module("varifold.report.copula").plot_correlation(["a"], [[1.0]], "a.png")
     except varifold.errors.MissingExtraError as error:
-        said = str(error)
-    assert ".[plot]" in said, said
+        message = str(error)
+    assert ".[plot]" in message, message
 
 
 def main() -> None:

@@ -105,10 +105,10 @@ class Mutating(varifold.AROW):
     """Learns from what it is asked."""
 
     def predict_one(self, x: Any) -> Any:
-        answer = super().predict_one(x)
-        if answer is not None:
-            self.learn_one(x, answer)
-        return answer
+        prediction = super().predict_one(x)
+        if prediction is not None:
+            self.learn_one(x, prediction)
+        return prediction
 
 
 class Forgetting(varifold.AROW):
@@ -198,7 +198,7 @@ def test_string_columns_whose_indicators_never_vary_are_found() -> None:
         checks.spaces.check_string_columns(varifold.OLIDS(indicator_rows="own"))
 
 
-def test_a_learner_of_presence_is_asked_to_learn_presence() -> None:
+def test_a_learner_of_presence_has_to_learn_presence() -> None:
     checks.predictions.check_learns(varifold.NB3())
     with pytest.raises(AssertionError, match="where the majority class gives"):
         checks.predictions.check_learns(Deaf())
@@ -219,14 +219,14 @@ def test_check_learner_names_the_check_and_what_the_learner_raised() -> None:
         checks.check_learner(Mutating())
 
 
-def test_a_class_or_half_a_learner_is_refused() -> None:
+def test_a_class_or_half_a_learner_is_rejected() -> None:
     with pytest.raises(ParameterError, match="AROW is a class"):
         checks.check_learner(varifold.AROW)
     with pytest.raises(ParameterError, match=r"object has no learn_one\(\)"):
         checks.check_learner(object())
 
 
-def test_a_class_that_no_other_process_knows_is_told() -> None:
+def test_a_class_that_no_other_process_knows_is_reported() -> None:
     learner = type("Nowhere", (Stranger,), {"__module__": "__main__"})()
     vars(sys.modules["__main__"])["Nowhere"] = type(learner)
     with pytest.raises(AssertionError, match=r"is its class in a module.*Nowhere"):

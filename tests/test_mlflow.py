@@ -31,7 +31,7 @@ def tracking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 @pytest.mark.usefixtures("tracking")
-def test_a_logged_learner_answers_as_pyfunc_and_continues_when_loaded() -> None:
+def test_a_logged_learner_predicts_as_pyfunc_and_continues_when_loaded() -> None:
     model = learner()
     with mlflow.start_run():
         info = varifold.mlflow.log_model(model, name="pump", metadata={"plant": "north"})
@@ -58,7 +58,7 @@ def test_one_learner_per_key_is_saved_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_cannot_be_saved_or_loaded_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_saved_or_loaded_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"Got a dict.*mlflow\.sklearn"):
         varifold.mlflow.save_model({}, tmp_path / "m")
     with pytest.raises(ParameterError, match="'output' parameter must be one of labels, probabilities"):

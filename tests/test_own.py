@@ -171,9 +171,9 @@ def test_by_entry_point(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_cannot_be_used_is_refused() -> None:
+def test_what_cannot_be_used_is_rejected() -> None:
     coins = datasets.load("mine_own:coins")
-    for wrong, error, said in (
+    for wrong, error, message in (
         ("mine_own:fist_only", UnknownNameError, "first_only"),
         ("gone:first_only", UnknownNameError, "no module named 'gone'"),
         ("mine_own:NUMBER", ParameterError, "not a function"),
@@ -181,10 +181,10 @@ def test_what_cannot_be_used_is_refused() -> None:
         ("mine_own:first_only:after=3", ParameterError, "it has: until"),
         ("vsf:0.5", UnknownNameError, "vfs"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             streams.prepare(coins, wrong)
-    for wrong, said in (("mine_own:NUMBER", "must be a function"), ("mine_own:nothing", "returned a list")):
-        with pytest.raises(DataError, match=said):
+    for wrong, message in (("mine_own:NUMBER", "must be a function"), ("mine_own:nothing", "returned a list")):
+        with pytest.raises(DataError, match=message):
             datasets.load(wrong)
 
 

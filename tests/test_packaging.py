@@ -37,7 +37,7 @@ def required(*extras: str) -> list[str]:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_requirements_are_those_of_the_extras_asked_for() -> None:
+def test_requirements_are_those_of_the_requested_extras() -> None:
     assert required("plot") == [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["plot"]]
     assert set(required()) > set(required("plot", "cli"))
     assert "matplotlib>=3.8" in required("plot")

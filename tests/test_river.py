@@ -38,9 +38,9 @@ def test_a_pickled_pipeline_continues_to_the_bit() -> None:
 def macro_f1(model: Any) -> float:
     found = metrics.MacroF1()
     for x, y in stream(600):
-        answer = model.predict_one(x)
-        if answer is not None:
-            found.update(y, answer)
+        prediction = model.predict_one(x)
+        if prediction is not None:
+            found.update(y, prediction)
         model.learn_one(x, y)
     return found.get()
 

@@ -107,10 +107,10 @@ def checked(tmp_path: Path, text: str) -> str:
 @pytest.mark.slow
 def test_a_type_checker_accepts_right_programs_and_finds_wrong_names(tmp_path: Path) -> None:
     lines = ["import varifold", *WRONG]
-    said = checked(tmp_path, GOOD + "\n".join(lines) + "\n")
+    message = checked(tmp_path, GOOD + "\n".join(lines) + "\n")
     first = GOOD.count("\n") + 2
-    found = {int(line): text for line, text in re.findall(r"program\.py:(\d+): error: (.*)", said)}
-    assert set(found) == set(range(first, first + len(WRONG))), said
+    found = {int(line): text for line, text in re.findall(r"program\.py:(\d+): error: (.*)", message)}
+    assert set(found) == set(range(first, first + len(WRONG))), message
     for (program, wanted), line in zip(WRONG.items(), sorted(found), strict=True):
         assert wanted in found[line], f"{program}: {found[line]}"
 
@@ -122,7 +122,7 @@ def python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
-def test_importing_the_library_imports_no_family_and_nothing_heavy() -> None:
+def test_importing_the_library_imports_no_family_and_nothing_slow() -> None:
     heavy = ("matplotlib", "pandas", "polars", "pyarrow", "sklearn", "joblib", "narwhals", "scipy.stats")
     lazy = {*heavy, *(f"varifold.{name}" for name in MODULES if name != "errors")}
     done = python(f"import sys, varifold; dir(varifold); print([m for m in sys.modules if m in {lazy!r}])")
@@ -173,12 +173,12 @@ def test_every_module_is_imported_without_the_extras() -> None:
 )
 def test_a_missing_extra_is_an_error_at_use_with_the_install_line(use: str, line: str) -> None:
     done = without_extras(use)
-    said = done.stderr.strip().splitlines()[-1]
-    assert said.startswith("varifold.errors.MissingExtraError: "), done.stderr
-    assert line in said
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("varifold.errors.MissingExtraError: "), done.stderr
+    assert line in message
 
 
-def test_a_free_threaded_python_is_refused() -> None:
+def test_a_free_threaded_python_is_rejected() -> None:
     done = python("import sys; sys.abiflags = 't'; import varifold")
     assert done.returncode == 1
     assert "ImportError: varifold does not support free-threaded Python" in done.stderr

@@ -1,4 +1,4 @@
-"""A block finds its features where they are, whatever the other door evicted in between."""
+"""A block finds its features where they are, whatever the other API evicted in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from varifold.checks.material import state
 from varifold.errors import FeatureNameError
 
 
-def test_doors_in_turn_through_evictions() -> None:
+def test_apis_in_turn_through_evictions() -> None:
     rng = random.Random(2)
     rows = [({f"f{rng.randrange(40)}": rng.gauss(0, 1) for _ in range(5)}, rng.choice("ab")) for _ in range(600)]
     mixed, dicts = varifold.AROW(max_features=12), varifold.AROW(max_features=12)
@@ -21,12 +21,12 @@ def test_doors_in_turn_through_evictions() -> None:
     at = 0
     while at < len(rows):
         step = rng.randrange(1, 9)
-        piece, door = slice(at, at + step), rng.randrange(3)
-        if door == 0:
+        piece, api = slice(at, at + step), rng.randrange(3)
+        if api == 0:
             for x, y in rows[piece]:
                 mixed.learn_one(x, y)
         else:
-            mixed.learn_many((block if door == 1 else other)[piece])
+            mixed.learn_many((block if api == 1 else other)[piece])
         at += step
     for x, y in rows:
         dicts.learn_one(x, y)

@@ -1,4 +1,4 @@
-"""What becomes a block, and what is refused with a reason."""
+"""What becomes a block, and what is rejected with a reason."""
 
 import numpy as np
 import pandas as pd
@@ -18,17 +18,17 @@ def test_an_array_of_strings_holds_categories():
 
 
 @pytest.mark.parametrize("array", [np.array([[1j]]), np.array([["2020-01-01"]], dtype="M8[D]"), np.array([[b"x"]])])
-def test_an_array_of_what_has_no_number_is_refused(array):
+def test_an_array_of_what_has_no_number_is_rejected(array):
     with pytest.raises(FeatureValueError, match="feature"):
         to_block(array)
 
 
-def test_a_sparse_matrix_of_complex_numbers_is_refused():
+def test_a_sparse_matrix_of_complex_numbers_is_rejected():
     with pytest.raises(FeatureValueError, match="complex"):
         to_block(sparse.csr_array(np.array([[1j]])))
 
 
-def test_a_frame_with_a_name_twice_is_refused():
+def test_a_frame_with_a_name_twice_is_rejected():
     with pytest.raises(FeatureNameError, match="'a'"):
         to_block(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]))
 
@@ -47,13 +47,13 @@ def test_instances_are_mappings(X):
         to_block(X)
 
 
-def test_a_misspelled_learner_is_told_the_nearest():
+def test_a_misspelled_learner_gets_the_nearest_name():
     with pytest.raises(AttributeError, match="OLVF"):
         _ = varifold.OLFV
 
 
 @pytest.mark.parametrize("x", [[1.0, 2.0], "abc", 3, None])
-def test_what_is_no_mapping_is_refused(x):
+def test_what_is_no_mapping_is_rejected(x):
     learner = varifold.OLVF()
     calls = [learner.predict_one, learner.predict_proba_one, learner.explain_one, lambda x: learner.learn_one(x, 1)]
     for call in calls:
@@ -72,7 +72,7 @@ def test_of_equal_labels_the_one_that_is_learned_is_kept():
     assert repr(many.predict_proba_one({})) == repr(one.predict_proba_one({}))
 
 
-def test_codes_beyond_the_labels_are_refused() -> None:
+def test_codes_beyond_the_labels_are_rejected() -> None:
     vocabulary = Vocabulary()
     vocabulary.add("a")
     with pytest.raises(DataError, match="label codes"):
@@ -82,7 +82,7 @@ def test_codes_beyond_the_labels_are_refused() -> None:
 
 
 @pytest.mark.parametrize("indptr", [[0, 2, 1, 2], [0, 10**12, 2, 2], [0, -5, 2, 2]])
-def test_an_indptr_that_falls_is_refused_before_it_is_walked(indptr: list[int]) -> None:
+def test_an_indptr_that_falls_is_rejected_before_it_is_used(indptr: list[int]) -> None:
     vocabulary = Vocabulary()
     vocabulary.add("a")
     with pytest.raises(DataError, match="must not fall"):
@@ -140,7 +140,7 @@ def test_only_an_indicator_has_a_level() -> None:
 
 
 @pytest.mark.parametrize("codes", [np.array([2**32, 0]), [0.5, 0.0], ["0", "0"], [[0], [0]]])
-def test_codes_that_do_not_fit_are_refused(codes: object) -> None:
+def test_codes_that_do_not_fit_are_rejected(codes: object) -> None:
     vocabulary = Vocabulary()
     vocabulary.add("a")
     with pytest.raises(DataError, match="codes"):

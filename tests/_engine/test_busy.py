@@ -20,7 +20,7 @@ def block() -> Any:
     return varifold.Block.from_dicts([x for x, _ in ROWS], [y for _, y in ROWS])
 
 
-def beside(learner: Any, call: Any, other: Any, rounds: int = 8) -> list[BaseException]:
+def next_to(learner: Any, call: Any, other: Any, rounds: int = 8) -> list[BaseException]:
     """What `other` raises from two threads while `call` runs again and again in a third."""
     raised: list[BaseException] = []
     stop = threading.Event()
@@ -48,7 +48,7 @@ def beside(learner: Any, call: Any, other: Any, rounds: int = 8) -> list[BaseExc
 
 @pytest.mark.parametrize("method", ["olvf", "gaussiannb", "orf3v"])
 @pytest.mark.parametrize("other", ["predict_many", "learn_many", "predict_one", "features", "pickle", "margins_one"])
-def test_beside_a_block(method: str, other: str) -> None:
+def test_next_to_a_block(method: str, other: str) -> None:
     learner = varifold.models[method]()
     data = block()
     learner.learn_many(data[:50])
@@ -60,7 +60,7 @@ def test_beside_a_block(method: str, other: str) -> None:
         "pickle": lambda: pickle.dumps(learner),
         "margins_one": lambda: learner.margins_one(ROWS[1][0]),
     }
-    for error in beside(learner, lambda: learner.predict_learn_many(data), calls[other]):
+    for error in next_to(learner, lambda: learner.predict_learn_many(data), calls[other]):
         assert isinstance(error, RuntimeError)
     assert learner.predict_one(ROWS[0][0]) in {"y0", "y1", "y2"}
 
@@ -101,7 +101,7 @@ def others(learner: Any, path: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("inside", ["learn_one", "predict_one"])
-def test_every_call_beside_another_is_refused(inside: str, tmp_path: Any) -> None:
+def test_every_call_next_to_another_is_rejected(inside: str, tmp_path: Any) -> None:
     learner = varifold.AutoClassifier(budget="fast")
     learner.learn_one({"a": 1.0}, "y")
     value = Slow(2.0)

@@ -1,4 +1,4 @@
-"""What learning would refuse is refused by a check, in the same words, and nothing changes; what it takes passes."""
+"""What learning would reject is rejected by a check, in the same words, and nothing changes; what it takes passes."""
 
 import enum
 import math
@@ -35,14 +35,14 @@ MODELS = [varifold.AROW, varifold.AutoClassifier, varifold.AROWRegressor]
 
 @pytest.mark.parametrize("cls", MODELS)
 @pytest.mark.parametrize("x", BAD, ids=repr)
-def test_a_check_refuses_what_learning_refuses(cls, x):
+def test_a_check_rejects_what_learning_rejects(cls, x):
     model = learned(cls)
     before = state(model)
     with pytest.raises(VarifoldError) as checked:
         model._check_one(x, 1)
-    with pytest.raises(VarifoldError) as refused:
+    with pytest.raises(VarifoldError) as rejected:
         model.learn_one(x, 1)
-    assert (type(checked.value), str(checked.value)) == (type(refused.value), str(refused.value))
+    assert (type(checked.value), str(checked.value)) == (type(rejected.value), str(rejected.value))
     assert state(model) == before
 
 
@@ -64,29 +64,29 @@ def test_targets_of_a_regressor_are_checked(y):
     model = learned(varifold.AROWRegressor)
     with pytest.raises(VarifoldError) as checked:
         model._engine.check({}, y)
-    with pytest.raises(VarifoldError) as refused:
+    with pytest.raises(VarifoldError) as rejected:
         model.learn_one({"a": 1.0}, y)
-    assert str(checked.value) == str(refused.value)
+    assert str(checked.value) == str(rejected.value)
 
 
 def test_learners_of_learners_check_as_their_parts_do():
     keyed = varifold.PerKey(varifold.AROW(), key="device")
     keyed.learn_one({"device": "a", "level": "low"}, "up")
     vote = varifold.Vote([learned(varifold.AROW), learned(varifold.AROW)])
-    for model, x, said in (
+    for model, x, message in (
         (keyed, {"level": "low"}, "the key 'device' is None"),
         (keyed, {"device": "a", "level=low": 1.0}, "'level=low' at step 2"),
         (vote, {"level=low": 1.0}, "'level=low'"),
         (vote, {"a": math.inf}, "'a' is inf"),
     ):
-        with pytest.raises(VarifoldError, match=said):
+        with pytest.raises(VarifoldError, match=message):
             model._check_one(x, "up")
     keyed._check_one({"device": "b", "level=low": 1.0}, "up")
     assert keyed.keys == ["a"]
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "s", "D", "Y"])
-def test_a_time_span_of_numpy_is_refused_as_one_of_python_is(unit: str) -> None:
+def test_a_time_span_of_numpy_is_rejected_as_one_of_python_is(unit: str) -> None:
     for learn in (
         lambda x: varifold.AROW().learn_one(x, 1),
         lambda x: varifold.AROW().learn_many([x], [1]),

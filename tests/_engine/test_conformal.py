@@ -1,4 +1,4 @@
-"""Intervals and sets: the equations, both doors, files, copies, refusals, and that nothing changes without them."""
+"""Intervals and sets: the equations, both APIs, files, copies, refusals, and that nothing changes without them."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_single_label_does_not_wind_the_level_up() -> None:
     assert 0.85 <= right[2000:2500].mean() <= 0.95
 
 
-def test_certain_answers_do_not_wind_the_level_up() -> None:
+def test_certain_predictions_do_not_raise_the_level() -> None:
     """Probabilities of exactly 1: every set holds their label, and no level makes it smaller."""
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=2000).tolist()
@@ -226,7 +226,7 @@ def test_certain_answers_do_not_wind_the_level_up() -> None:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_misses_of_a_biased_predictor_follow_the_share_asked_for(sign: float) -> None:
+def test_misses_of_a_biased_predictor_follow_the_requested_share(sign: float) -> None:
     rng = np.random.default_rng(1)
     pairs: Pairs = []
     for step in range(5000):
@@ -281,11 +281,11 @@ def test_labels_keep_their_types() -> None:
     assert held <= set(model.classes)
 
 
-# ---------------------------------------------------------------- both doors, files, copies
+# ---------------------------------------------------------------- both APIs, files, copies
 
 
 @pytest.mark.parametrize("bound", [None, 12])
-def test_the_doors_of_regressors_are_equal(bound: int | None) -> None:
+def test_the_apis_of_regressors_are_equal(bound: int | None) -> None:
     pairs = numbers(500)
     one, many, learned = (AROWRegressor(coverages=(0.5, 0.9), max_features=bound) for _ in range(3))
     wanted = []
@@ -304,7 +304,7 @@ def test_the_doors_of_regressors_are_equal(bound: int | None) -> None:
 
 @pytest.mark.parametrize("make", [AROW, GaussianNB, varifold.OVFIV])
 @pytest.mark.parametrize("bound", [None, 12])
-def test_the_doors_of_classifiers_are_equal(make: Any, bound: int | None) -> None:
+def test_the_apis_of_classifiers_are_equal(make: Any, bound: int | None) -> None:
     pairs = labelled(numbers(400))
     one, many, learned = (make(coverages=(0.5, 0.9), max_features=bound) for _ in range(3))
     wanted = []
@@ -350,7 +350,7 @@ def test_files_pickles_and_copies_go_on_as_if_nothing_had_happened(make: Any, tm
     assert all(other.to_bytes() == model.to_bytes() for other in others)
 
 
-def test_unsound_files_are_refused() -> None:
+def test_unsound_files_are_rejected() -> None:
     model = AROWRegressor(coverages=(0.9,))
     for x, y in numbers(50):
         model.learn_one(x, y)
@@ -379,7 +379,7 @@ def test_unsound_files_are_refused() -> None:
 
 
 @pytest.mark.parametrize("make", [AROWRegressor, AROW, AutoRegressor, varifold.AutoClassifier])
-def test_answers_are_the_same_with_and_without(make: Any) -> None:
+def test_predictions_are_the_same_with_and_without(make: Any) -> None:
     pairs = numbers(200) if varifold.base.learner.is_regressor(make) else labelled(numbers(200))
     plain, measured = make(coverages=()), make(coverages=(0.9,))
     for x, y in pairs:
@@ -405,12 +405,12 @@ def test_weights_of_zero_measure_nothing() -> None:
 @pytest.mark.parametrize(
     "bad", [0, 1, 0.9, None, "0.9", (0,), (1,), (0.0,), (1.0,), (-0.1,), (math.nan,), ("0.9",), (True,), (0.9, 0.9)]
 )
-def test_bad_coverages_are_refused_when_made(bad: Any) -> None:
+def test_bad_coverages_are_rejected_when_made(bad: Any) -> None:
     with pytest.raises(ParameterError, match="'coverages' parameter of AROWRegressor must be a tuple of different"):
         AROWRegressor(coverages=bad)
 
 
-def test_a_coverage_that_is_not_measured_is_refused() -> None:
+def test_a_coverage_that_is_not_measured_is_rejected() -> None:
     with pytest.raises(ParameterError, match=r"has no coverage 0.8, only 0.9.*make it with coverages=\(0.9, 0.8"):
         AutoRegressor().predict_interval_one({"a": 1.0}, 0.8)
     with pytest.raises(ParameterError, match=r"made with coverages=\(\)"):
@@ -418,7 +418,7 @@ def test_a_coverage_that_is_not_measured_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, 90, True, math.nan, "0.9", None])
-def test_what_is_no_coverage_is_refused(bad: Any) -> None:
+def test_what_is_no_coverage_is_rejected(bad: Any) -> None:
     for ask in (AutoRegressor().predict_interval_one, AROW().predict_set_one):
         with pytest.raises(ParameterError, match="above 0 and below 1"):
             ask({"a": 1.0}, bad)

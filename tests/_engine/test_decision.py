@@ -1,4 +1,4 @@
-"""Objectives and costs: answers follow from the probabilities by the rule, in every learner, through both doors."""
+"""Objectives and costs: predictions follow from the probabilities by the rule, in every learner, through both APIs."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ CLASSIFIERS = [name for name, cls in varifold.models.items() if issubclass(cls, 
 
 @pytest.mark.parametrize("rule", RULES, ids=["costs", "matrix", "balanced"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_answers_follow_the_rule_through_both_doors(name, rule):
-    model, plain, block_door = made(name, rule), made(name, {}), made(name, rule)
+def test_predictions_follow_the_rule_in_both_apis(name, rule):
+    model, plain, block_api = made(name, rule), made(name, {}), made(name, rule)
     counts: dict[str, float] = {}
-    answers, other_answer = [], 0
+    predictions, differing = [], 0
     for step, (x, y) in enumerate(pairs()):
-        answers.append(model.predict_one(x))
+        predictions.append(model.predict_one(x))
         if counts:
             shares = model.predict_proba_one(x)
             assert shares == plain.predict_proba_one(x), "probabilities stay as they are"
             expected = margins(rule, model.classes, shares, counts)
             found = model.margins_one(x)
             assert list(found.values()) == pytest.approx(expected.tolist(), rel=1e-9, abs=1e-9)
-            assert answers[-1] == model.classes[int(np.argmax(list(found.values())))]
-            other_answer += answers[-1] != plain.predict_one(x)
+            assert predictions[-1] == model.classes[int(np.argmax(list(found.values())))]
+            differing += predictions[-1] != plain.predict_one(x)
             if step % 5 == 0:
                 for label, margin in found.items():
                     parts = model.explain_one(x, label)
@@ -74,12 +74,12 @@ def test_answers_follow_the_rule_through_both_doors(name, rule):
         for learner in (model, plain):
             learner.learn_one(x, y, w)
         counts[y] = counts.get(y, 0.0) + w
-    assert other_answer, "the rule changes answers"
+    assert differing, "the rule changes predictions"
     X, Y = zip(*pairs(), strict=True)
     weights = [1.0 + step % 2 for step in range(len(X))]
-    codes, _ = block_door.run_block(Block.from_dicts(X, Y, weights))
-    assert [block_door.classes[c] if c >= 0 else None for c in codes] == answers
-    assert block_door.to_bytes() == model.to_bytes()
+    codes, _ = block_api.run_block(Block.from_dicts(X, Y, weights))
+    assert [block_api.classes[c] if c >= 0 else None for c in codes] == predictions
+    assert block_api.to_bytes() == model.to_bytes()
     assert model.predict_many(X) == [model.predict_one(x) for x in X]
 
 
@@ -87,11 +87,11 @@ def test_the_fused_pass_over_a_block_and_late_labels_follow_the_rule():
     X, Y = zip(*pairs(200), strict=True)
     for rule in RULES:
         one, many = AROW(**rule), AROW(**rule)
-        answers = []
+        predictions = []
         for x, y in zip(X, Y, strict=True):
-            answers.append(one.predict_one(x))
+            predictions.append(one.predict_one(x))
             one.learn_one(x, y)
-        assert many.predict_learn_many(X, Y) == answers
+        assert many.predict_learn_many(X, Y) == predictions
         assert (
             prequential(AROW(**rule), zip(X, Y, strict=True), delay=20).cer
             != prequential(AROW(), zip(X, Y, strict=True), delay=20).cer
@@ -162,7 +162,7 @@ def test_the_costs_of_a_learner_are_its_own():
         {"objective": None},
     ],
 )
-def test_bad_objectives_and_costs_are_refused(given):
+def test_bad_objectives_and_costs_are_rejected(given):
     name = next(iter(given))
     with pytest.raises(ParameterError, match=f"'{name}' parameter of NB3"):
         NB3(**given)
@@ -176,7 +176,7 @@ def test_bad_objectives_and_costs_are_refused(given):
         {"costs": {"a": 2.0}, "threshold": 0.3},
     ],
 )
-def test_two_rules_for_the_answer_are_refused(given):
+def test_two_rules_for_the_prediction_are_rejected(given):
     with pytest.raises(ParameterError, match=" and ".join(repr(name) for name in given)):
         AutoClassifier(**given)
 
@@ -186,23 +186,23 @@ def test_the_base_of_ovfiv_has_no_rule_of_its_own():
         OVFIV(base=AROW(objective="balanced"))
 
 
-def test_log_loss_answers_the_most_probable_label_without_the_guard():
-    """Where the label is noise, the guard answers the majority; the most probable label is another one at times."""
+def test_log_loss_predicts_the_most_probable_label_without_the_guard():
+    """Where the label is noise, the guard predicts the majority; the most probable label is another one at times."""
     for make in (AutoClassifier, OLVF):
         guarded, free = make(), make(objective="log_loss")
         rng = np.random.default_rng(0)
-        answers: dict[str, set[str]] = {"guarded": set(), "free": set()}
+        predictions: dict[str, set[str]] = {"guarded": set(), "free": set()}
         for _ in range(120):
             x = {f"f{j}": float(rng.normal()) for j in range(6)}
             if free.classes:
                 shares = free.predict_proba_one(x)
                 assert free.predict_one(x) == max(shares, key=shares.get)
-            answers["guarded"].add(guarded.predict_one(x))
-            answers["free"].add(free.predict_one(x))
+            predictions["guarded"].add(guarded.predict_one(x))
+            predictions["free"].add(free.predict_one(x))
             y = "rare" if rng.random() < 0.3 else "common"
             guarded.learn_one(x, y)
             free.learn_one(x, y)
-        assert "rare" in answers["free"]
+        assert "rare" in predictions["free"]
         assert varifold.from_bytes(free.to_bytes()).to_bytes() == free.to_bytes()
 
 

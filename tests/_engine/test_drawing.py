@@ -43,6 +43,14 @@ def test_the_page_lists_every_class() -> None:
     assert sorted(PARTS) == sorted(classes())
 
 
+def test_the_page_names_every_file() -> None:
+    page = (ROOT / "docs" / "engine.md").read_text()
+    files = {
+        p.relative_to(ENGINE).with_suffix("").as_posix() for kind in ("pyx", "pxd") for p in ENGINE.rglob(f"*.{kind}")
+    }
+    assert [name for name in sorted(files) if f"`{name}`" not in page] == []
+
+
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_holds_what_the_page_says(name: str) -> None:
+def test_a_part_holds_what_the_page_lists(name: str) -> None:
     assert PARTS[name] == classes()[name]

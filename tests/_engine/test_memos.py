@@ -112,7 +112,7 @@ def test_intervals_hold_the_share_of_late_targets(late):
 
 
 @pytest.mark.parametrize(
-    ("memo", "says"),
+    ("memo", "message"),
     [
         ("text", "the memo is str; pass the bytes that memo_one"),
         (b"1234567", "the memo of 7 bytes was not made by this learner"),
@@ -120,12 +120,12 @@ def test_intervals_hold_the_share_of_late_targets(late):
         (np.full(83, np.nan).tobytes(), "was not made by this learner"),
     ],
 )
-def test_a_memo_of_something_else_is_rejected_and_nothing_is_learned(memo, says):
+def test_a_memo_of_something_else_is_rejected_and_nothing_is_learned(memo, message):
     learner = varifold.AutoClassifier()
     for x, y in rows(50):
         learner.learn_one(x, y)
     before = bytes_of(learner)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         learner.learn_one({"f0": 1.0}, "a", memo=memo)
     assert bytes_of(learner) == before
     assert not learner.memo_fits({}, memo)

@@ -29,7 +29,7 @@ def shuffled(x: dict[str, float], rng: np.random.Generator) -> dict[str, float]:
 
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("scale", ["standard", "none"])
-def test_neither_key_order_nor_door_shows_in_the_state(space: int, scale: str) -> None:
+def test_neither_key_order_nor_api_shows_in_the_state(space: int, scale: str) -> None:
     rng = np.random.default_rng(space)
     rows = rows_of(space, rng)
     y = [bool(v) for v in rng.random(len(rows)) < 0.5]
@@ -54,13 +54,13 @@ def test_names_that_the_last_dict_had_at_the_same_place_are_found() -> None:
         [{"a": 1.0, "b": 3.0}, {}, {"b": 1.0}, {"new": 1.0, "b": 1.0}, {"b": 1.0, "new": 2.0}],
     ]
     for rows in streams:
-        walked, loaded = varifold.OLVF(), varifold.OLVF()
+        read, loaded = varifold.OLVF(), varifold.OLVF()
         for i, x in enumerate(rows):
-            walked.predict_one(x)
-            walked.learn_one(x, i % 2)
+            read.predict_one(x)
+            read.learn_one(x, i % 2)
             loaded = varifold.from_bytes(loaded.to_bytes())  # remembers no dict
             loaded.learn_one(x, i % 2)
-        assert walked.to_bytes() == loaded.to_bytes()
+        assert read.to_bytes() == loaded.to_bytes()
 
 
 def test_a_name_that_was_evicted_is_not_found_where_it_was() -> None:

@@ -1,4 +1,4 @@
-"""rename(): a feature's state goes on under its new name, through both doors and in files; bad names change nothing."""
+"""rename(): a feature's state goes on under its new name, through both APIs and in files; bad names change nothing."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_bad_names_change_nothing(names, error, message):
     assert model.to_bytes() == before
 
 
-def test_an_indicator_that_would_get_the_name_of_a_feature_is_refused():
+def test_an_indicator_that_would_get_the_name_of_a_feature_is_rejected():
     model = AROW()
     model.learn_one({"colour": "red", "farbe=red": 1.0}, 0)
     before = model.to_bytes()
@@ -180,7 +180,7 @@ class Renaming(Counting):
         self.sums = {names.get(name, name): total for name, total in self.sums.items()}
 
 
-def test_rules_in_python_move_what_they_hold_or_refuse():
+def test_rules_in_python_move_what_they_hold_or_reject():
     for rule in (Counting(), Renaming()):
         for x, y in pairs():
             rule.learn_one(x, y)
@@ -191,7 +191,7 @@ def test_rules_in_python_move_what_they_hold_or_refuse():
         Counting().rename({})
 
 
-def test_a_learner_around_a_river_classifier_refuses():
+def test_a_learner_around_a_river_classifier_rejects():
     from river import linear_model
 
     model = OVFIV(base=linear_model.LogisticRegression())
@@ -220,8 +220,8 @@ def test_the_report_names_features_with_a_new_unit():
 
 
 @pytest.mark.parametrize("name", ["auto", "cwfe", "fesl", "arow"])
-def test_a_name_that_was_there_beside_the_old_one(name):
-    """Old and new sensor reported side by side: sights of both count once, and the learner goes on and can be saved."""
+def test_a_name_that_was_there_next_to_the_old_one(name):
+    """Old and new sensor reported side by side: such instances count once, the learner goes on and can be saved."""
     rng = random.Random(0)
     model = varifold.models[name]()
     for step in range(150):

@@ -1,4 +1,4 @@
-"""scale="robust": against plain Python, both doors, files, and what it is for: words, outliers, units."""
+"""scale="robust": against plain Python, both APIs, files, and what it is for: words, outliers, units."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_values_are_those_of_the_oracle():
 
 
 @pytest.mark.parametrize("name", ["arow", "auto", "gaussiannb", "neighbours", "olids", "ovfm", "ovfiv", "cwfe"])
-def test_both_doors_leave_the_same_state_and_files_go_on(name):
+def test_both_apis_leave_the_same_state_and_files_go_on(name):
     rows = list(instances(420))
     labels = [step % 3 == 0 for step in range(len(rows))]
     one, many = (varifold.models[name](scale="robust") for _ in range(2))
@@ -137,7 +137,7 @@ def test_extreme_values_stay_finite():
 
 
 @pytest.mark.parametrize(("column", "value"), [(0, -1.0), (9, 0.0), (7, 1.5), (10, -1.0), (14, -1.0)])
-def test_statistics_that_cannot_be_are_refused(column, value):
+def test_statistics_that_cannot_be_are_rejected(column, value):
     model = AROW(scale="robust")
     for step in range(50):
         model.learn_one({"a": float(step % 7)}, step % 2)

@@ -1,4 +1,4 @@
-"""Numbers to predict: in blocks, through both doors of the engine, in files, and refused where they are no numbers."""
+"""Numbers to predict: in blocks, through both APIs of the engine, in files, and rejected where they are no numbers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_numbers_of_every_container() -> None:
 
 
 @pytest.mark.parametrize("bad", ["3.5", float("inf"), [1.0], 1j, 10**400])
-def test_what_is_no_number_is_refused(bad: Any) -> None:
+def test_what_is_no_number_is_rejected(bad: Any) -> None:
     model = AROWRegressor()
     with pytest.raises(TargetError, match=r"at step 1 is .*; a regressor learns finite numbers"):
         model.learn_one({"a": 1.0}, bad)
@@ -115,7 +115,7 @@ def test_labels_that_are_numbers_are_learned_as_such() -> None:
         one.learn_many(to_block(ROWS[:2], [1.0, "warm"]))
 
 
-def test_a_classifier_refuses_a_block_of_numbers(block: Block) -> None:
+def test_a_classifier_rejects_a_block_of_numbers(block: Block) -> None:
     with pytest.raises(DataError, match=r"numbers to predict.*regressor"):
         varifold.AROW().learn_many(block)
 
@@ -142,7 +142,7 @@ def test_the_engine_takes_models_of_regression_only() -> None:
         Engine(varifold.AROW()._model(), RealTarget())
 
 
-def test_a_file_of_the_other_task_is_refused(tmp_path: Any) -> None:
+def test_a_file_of_the_other_task_is_rejected(tmp_path: Any) -> None:
     model = AROWRegressor()
     model.learn_many(ROWS, NUMBERS)
     model.save(tmp_path / "model")

@@ -1,4 +1,4 @@
-"""Sample weights of any size leave finite numbers behind; what is not a weight is refused."""
+"""Sample weights of any size leave finite numbers behind; what is not a weight is rejected."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_targets_after_one_of_tiny_weight_have_a_deviation(scale: str) -> None:
         varifold.MeanRegressor.from_bytes(learner.to_bytes())
 
 
-def test_a_heavy_weight_counts_as_the_largest_one() -> None:
+def test_a_large_weight_counts_as_the_largest_one() -> None:
     heavy, largest = varifold.AROW(), varifold.AROW()
     for step in range(20):
         x = {"a": step % 5, "b": step % 3}
@@ -79,7 +79,7 @@ def test_a_heavy_weight_counts_as_the_largest_one() -> None:
 
 
 @pytest.mark.parametrize("weight", ["3", None, 1j, float("nan"), float("inf"), -1.0, [1.0]])
-def test_what_is_not_a_weight_is_refused(weight: Any) -> None:
+def test_what_is_not_a_weight_is_rejected(weight: Any) -> None:
     learner = varifold.OLVF()
     with pytest.raises(DataError, match="weight"):
         learner.learn_one({"a": 1.0}, "y", w=weight)

@@ -1,4 +1,4 @@
-"""The change detector beside a slow twin and beside river's."""
+"""The change detector next to a slow twin and next to river's."""
 
 import copy
 import math
@@ -99,7 +99,7 @@ def test_the_largest_numbers_leave_a_state_that_can_be_copied():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_numbers_that_are_not_finite_are_refused(value):
+def test_numbers_that_are_not_finite_are_rejected(value):
     detector = ADWIN()
     detector.update(1.0)
     with pytest.raises(DataError, match="number 2 is"):
@@ -110,12 +110,12 @@ def test_numbers_that_are_not_finite_are_refused(value):
 @pytest.mark.parametrize(
     "settings", [{"delta": 0.0}, {"delta": 1.0}, {"delta": math.nan}, {"clock": 0}, {"min_part": 0}, {"grace": -1}]
 )
-def test_settings_out_of_range_are_refused(settings):
+def test_settings_out_of_range_are_rejected(settings):
     with pytest.raises(ParameterError, match=next(iter(settings))):
         ADWIN(**settings)
 
 
-def test_a_state_that_cannot_be_is_refused():
+def test_a_state_that_cannot_be_is_rejected():
     detector = ADWIN()
     detections(detector, stream("stable", 100, 0))
     numbers, *rest = detector.__reduce__()[2]

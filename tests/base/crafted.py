@@ -1,8 +1,8 @@
 """Load model files whose checksum is right and whose content is not: `python -m tests.base.crafted NAME...`.
 
 Each array in turn is left out, cut short, given another type, or filled with numbers that cannot be. The file must be
-refused in the library's words; only where nothing but the numbers is wrong may it be taken, if the learner then goes
-on to finite answers. One line a file goes to stdout before it is loaded: after a crash the last one names the culprit.
+rejected in the library's words; only where nothing but the numbers is wrong may it be taken, if the learner then goes
+on to finite predictions. One line a file goes to stdout before it is loaded: after a crash the last one names it.
 """
 
 from __future__ import annotations

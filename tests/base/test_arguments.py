@@ -47,7 +47,7 @@ def taught() -> Any:
     return model
 
 
-def refused(model: Any, call: Callable[[], Any], error: type[Exception], match: str) -> None:
+def rejected(model: Any, call: Callable[[], Any], error: type[Exception], match: str) -> None:
     before = state(model)
     with pytest.raises(error, match=match):
         call()
@@ -59,15 +59,15 @@ def refused(model: Any, call: Callable[[], Any], error: type[Exception], match: 
 def test_weights_that_are_no_sequence(X: Any, w: Any) -> None:
     model = taught()
     match = f"w is a {type(w).__name__}; pass a sequence of weights"
-    refused(model, lambda: model.learn_many(X, ["x"], w), DataError, match)
-    refused(model, lambda: model.predict_learn_many(X, ["x"], w), DataError, match)
+    rejected(model, lambda: model.learn_many(X, ["x"], w), DataError, match)
+    rejected(model, lambda: model.predict_learn_many(X, ["x"], w), DataError, match)
 
 
 @pytest.mark.parametrize("X", ONE.values(), ids=ONE)
 @pytest.mark.parametrize("w", NO_NUMBERS)
 def test_weights_that_are_no_numbers(X: Any, w: Any) -> None:
     model = taught()
-    refused(model, lambda: model.learn_many(X, ["x"], w), DataError, "weights are finite numbers >= 0")
+    rejected(model, lambda: model.learn_many(X, ["x"], w), DataError, "weights are finite numbers >= 0")
 
 
 NUMBERS: list[Any] = [[2], (2.0,), [np.float32(2)], [Fraction(2)], [Decimal(2)], np.array([2]), pd.Series([2.0])]
@@ -87,7 +87,7 @@ def test_weights_of_every_numeric_type(w: Any) -> None:
 def test_labels_that_are_no_sequence(y: Any) -> None:
     model = taught()
     for X in ONE.values():
-        refused(model, lambda X=X: model.learn_many(X, y), DataError, "pass a sequence of labels, one per instance")
+        rejected(model, lambda X=X: model.learn_many(X, y), DataError, "pass a sequence of labels, one per instance")
 
 
 @pytest.mark.parametrize("names", [3, "a", {"a": 1}, {"a"}])
@@ -113,14 +113,16 @@ def test_tables_of_another_type(name: str) -> None:
 @pytest.mark.parametrize("block", [None, 3, [{"a": 1.0}], np.zeros((1, 1))])
 def test_a_block_that_is_none(block: Any) -> None:
     model = taught()
-    refused(model, lambda: model.run_block(block), DataError, "run_block takes a Block")
+    rejected(model, lambda: model.run_block(block), DataError, "run_block takes a Block")
 
 
 @pytest.mark.parametrize("schedule", ["a", [1.5], [[1]], 3, [None], [10**30], [True], np.array([1j])])
 def test_a_schedule_of_another_type(schedule: Any) -> None:
     model = taught()
     block = varifold.to_block([{"a": 1.0}], ["x"])
-    refused(model, lambda: model.run_block(block, schedule), DataError, "a schedule is a one-dimensional array of ints")
+    rejected(
+        model, lambda: model.run_block(block, schedule), DataError, "a schedule is a one-dimensional array of ints"
+    )
 
 
 def test_a_schedule_as_a_list() -> None:
@@ -135,7 +137,9 @@ def test_a_schedule_as_a_list() -> None:
 @pytest.mark.parametrize("label", [[], {}, "zz", pd.NA, np.array([1, 2])])
 def test_explaining_a_label_that_is_none_of_the_known(label: Any) -> None:
     model = taught()
-    refused(model, lambda: model.explain_one({"a": 1.0}, label), UnknownNameError, "has not been learned; known labels")
+    rejected(
+        model, lambda: model.explain_one({"a": 1.0}, label), UnknownNameError, "has not been learned; known labels"
+    )
 
 
 @pytest.mark.parametrize("name", [None, 3, [], varifold.OLVF])

@@ -1,4 +1,4 @@
-"""Model files with a right checksum and wrong content: refused or harmless, never a crash."""
+"""Model files with a right checksum and wrong content: rejected or harmless, never a crash."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_learner_in_a_cycle_is_collected_whole() -> None:
         (lambda: varifold.WindowForest(window=10), "model.window.taken"),
     ],
 )
-def test_counts_that_would_overflow_are_refused(make: Any, array: str) -> None:
+def test_counts_that_would_overflow_are_rejected(make: Any, array: str) -> None:
     learner = make()
     for k in range(40):
         learner.learn_one({"a": float(k % 7)}, float(k % 2))

@@ -1,4 +1,4 @@
-"""Model files that are damaged, hostile or do not fit are refused, by load and by save."""
+"""Model files that are damaged, hostile or do not fit are rejected, by load and by save."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from varifold.base import files
 from varifold.errors import ModelFileError
 
 
-def test_every_truncation_is_refused(saved: Path, tmp_path: Path) -> None:
+def test_every_truncation_is_rejected(saved: Path, tmp_path: Path) -> None:
     data = saved.read_bytes()
     for length in [0, 1, 7, 8, 9, 100, *range(101, len(data), 97), len(data) - 1]:
         (tmp_path / "cut").write_bytes(data[:length])
@@ -36,7 +36,7 @@ def test_every_flipped_byte_is_found(saved: Path, tmp_path: Path) -> None:
             varifold.load(tmp_path / "damaged")
 
 
-def test_bytes_after_the_end_are_refused(saved: Path) -> None:
+def test_bytes_after_the_end_are_rejected(saved: Path) -> None:
     saved.write_bytes(saved.read_bytes() + b"more")
     with pytest.raises(ModelFileError):
         varifold.load(saved)
@@ -55,7 +55,7 @@ def test_bytes_after_the_end_are_refused(saved: Path) -> None:
     ],
     ids=["zip", "pickle", "csv", "safetensors", "another's metadata", "empty", "no JSON"],
 )
-def test_foreign_files_are_refused(tmp_path: Path, foreign: bytes) -> None:
+def test_foreign_files_are_rejected(tmp_path: Path, foreign: bytes) -> None:
     (tmp_path / "foreign").write_bytes(foreign)
     with pytest.raises(ModelFileError, match="foreign"):
         varifold.load(tmp_path / "foreign")
@@ -134,13 +134,13 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_files_are_refused(data: bytes) -> None:
+def test_hostile_files_are_rejected(data: bytes) -> None:
     with pytest.raises(ModelFileError, match=r"the data \(") as caught:
         varifold.from_bytes(data)
     assert len(str(caught.value)) < 1_000
 
 
-def test_a_newer_format_says_so(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_newer_format_is_reported(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "FORMAT", 4)
     taught(varifold.OLVF()).save(saved)
     monkeypatch.undo()
@@ -176,19 +176,19 @@ CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_content_that_does_not_fit_is_refused(saved: Path, change: Any) -> None:
+def test_content_that_does_not_fit_is_rejected(saved: Path, change: Any) -> None:
     rewritten(saved, change)
     with pytest.raises(ModelFileError):
         varifold.load(saved)
 
 
-def test_loading_asks_for_the_right_class(saved: Path) -> None:
+def test_loading_needs_the_right_class(saved: Path) -> None:
     with pytest.raises(ModelFileError, match="OLVF, not a AROW"):
         varifold.AROW.load(saved)
     assert isinstance(varifold.OLVF.load(saved), varifold.OLVF)
 
 
-# ---------------------------------------------------------------- what load would refuse, save refuses
+# ---------------------------------------------------------------- what load would reject, save rejects
 
 
 class Spoiled:
@@ -215,7 +215,7 @@ SPOILS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", SPOILS.values(), ids=SPOILS)
-def test_a_state_that_load_refuses_is_not_saved_and_the_good_file_stays(saved: Path, change: Any) -> None:
+def test_a_state_that_load_rejects_is_not_saved_and_the_good_file_stays(saved: Path, change: Any) -> None:
     good = saved.read_bytes()
     model: Any = varifold.load(saved)
     model._engine = Spoiled(model._engine, change)

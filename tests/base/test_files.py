@@ -132,7 +132,7 @@ def test_bytes_are_checked_as_a_file_is(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [None, "text", 3, Path("model")])
-def test_other_things_than_bytes_are_refused(given: Any) -> None:
+def test_other_things_than_bytes_are_rejected(given: Any) -> None:
     with pytest.raises(DataError, match="from_bytes takes the bytes"):
         varifold.from_bytes(given)
 
@@ -151,7 +151,7 @@ def test_what_another_version_wrote_and_this_one_cannot_read_names_both(
         varifold.load(saved)
 
 
-def test_the_base_class_in_a_file_is_refused(saved: Path) -> None:
+def test_the_base_class_in_a_file_is_rejected(saved: Path) -> None:
     place = f"{varifold.VaryingClassifier.__module__}:VaryingClassifier"
     rewritten(saved, lambda h, a: h.update(method=place, params={}))
     with pytest.raises(ModelFileError):

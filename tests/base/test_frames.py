@@ -52,10 +52,10 @@ def table(frame: Any) -> dict[str, list[float]]:
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1), (False, True), (0.5, 1.5), (b"n", b"y"), (1, 2.5)], ids=str)
 def test_a_frame_gets_its_own_kind(kind: str, labels: tuple[Any, ...]) -> None:
     model, X = taught(labels), FRAMES[kind](ROWS)
-    said = model.predict_many(X)
-    assert isinstance(said, SERIES[kind])
-    assert plain(said) == model.predict_many(ROWS)
-    assert set(plain(said)) == set(labels)
+    predicted = model.predict_many(X)
+    assert isinstance(predicted, SERIES[kind])
+    assert plain(predicted) == model.predict_many(ROWS)
+    assert set(plain(predicted)) == set(labels)
     proba = model.predict_proba_many(X)
     assert type(proba) is type(X)
     rows = model.predict_proba_many(ROWS)
@@ -64,8 +64,8 @@ def test_a_frame_gets_its_own_kind(kind: str, labels: tuple[Any, ...]) -> None:
 
 def test_pandas_keeps_the_index() -> None:
     model, X = taught(("no", "yes")), FRAMES["pandas"](ROWS)
-    for answer in (model.predict_many(X), model.predict_proba_many(X), model.predict_learn_many(X, ["no"] * 8)):
-        assert list(answer.index) == INDEX
+    for prediction in (model.predict_many(X), model.predict_proba_many(X), model.predict_learn_many(X, ["no"] * 8)):
+        assert list(prediction.index) == INDEX
     shuffled = X.iloc[::-1]
     assert model.predict_many(shuffled)["s"] == model.predict_one(ROWS[0])
 
@@ -74,11 +74,11 @@ def test_pandas_keeps_the_index() -> None:
 def test_predicting_and_learning(kind: str) -> None:
     one, many = varifold.OLVF(), varifold.OLVF()
     y = [0, 1] * 4
-    said = many.predict_learn_many(FRAMES[kind](ROWS), y)
-    assert isinstance(said, SERIES[kind])
-    assert plain(said) == one.predict_learn_many(ROWS, y)
-    assert plain(said)[0] is None
-    assert type(plain(said)[1]) is int
+    predicted = many.predict_learn_many(FRAMES[kind](ROWS), y)
+    assert isinstance(predicted, SERIES[kind])
+    assert plain(predicted) == one.predict_learn_many(ROWS, y)
+    assert plain(predicted)[0] is None
+    assert type(plain(predicted)[1]) is int
     assert state(many) == state(one)
 
 
@@ -93,7 +93,7 @@ def test_before_any_label(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_labels_of_the_same_column_name_are_refused(kind: str) -> None:
+def test_labels_of_the_same_column_name_are_rejected(kind: str) -> None:
     model = taught((1, "1"))
     with pytest.raises(DataError, match="the labels 1 and '1' would both name the column '1'"):
         model.predict_proba_many(FRAMES[kind](ROWS))
@@ -112,7 +112,7 @@ def test_pandas_holds_labels_of_any_type() -> None:
     [((1, "1"), "int and str"), ((("a", 1), ("b", 2)), "tuple"), ((True, 2), "bool and int"), ((0, 10**30), "64 bits")],
     ids=str,
 )
-def test_labels_that_no_column_holds_are_refused_before_anything_is_learned(
+def test_labels_that_no_column_holds_are_rejected_before_anything_is_learned(
     kind: str, labels: tuple[Any, ...], match: str
 ) -> None:
     X = FRAMES[kind](ROWS)

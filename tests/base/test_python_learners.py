@@ -1,4 +1,4 @@
-"""A learner that holds a Python learner: pickles and copies keep it, files and bytes refuse it and name pickle."""
+"""A learner that holds a Python learner: pickles and copies keep it, files and bytes reject it and name pickle."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_copy_continues_and_shares_nothing(make: Callable[[], Any], copied: Ca
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_files_and_bytes_refuse_it_and_name_pickle(make: Callable[[], Any], tmp_path: Path) -> None:
+def test_files_and_bytes_reject_it_and_name_pickle(make: Callable[[], Any], tmp_path: Path) -> None:
     path = tmp_path / "model"
     varifold.OLVF().save(path)
     good = path.read_bytes()

@@ -91,7 +91,7 @@ def test_the_contract_holds(learner: Any, check: Any) -> None:
     check(learner)
 
 
-def test_only_a_rule_with_dump_and_fill_is_asked_for_files() -> None:
+def test_files_are_checked_only_for_a_rule_with_dump_and_fill() -> None:
     asked = {True: set(varifold.checks.FILES), False: set()}
     for learner in (Perceptron(), Saved()):
         assert set(varifold.checks.yield_checks(learner)) & set(varifold.checks.FILES) == asked[learner._saves()]
@@ -124,8 +124,8 @@ def test_it_learns() -> None:
     rng = np.random.default_rng(0)
     x = [{"a": float(v), "b": float(rng.normal())} for v in rng.normal(size=400)]
     y = [row["a"] > 0 for row in x]
-    answers = learner.predict_learn_many(x, y)
-    assert np.mean([a == b for a, b in zip(answers[200:], y[200:], strict=True)]) > 0.9
+    predictions = learner.predict_learn_many(x, y)
+    assert np.mean([a == b for a, b in zip(predictions[200:], y[200:], strict=True)]) > 0.9
 
 
 def test_explanations_name_the_features() -> None:
@@ -167,7 +167,7 @@ def test_a_file_needs_dump_and_fill(tmp_path: Path) -> None:
     assert not (tmp_path / "model").exists()
 
 
-def test_the_command_line_says_so_before_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reports_it_before_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = f"{__name__}:Perceptron"
     assert main(["run", "no-such-file.csv", "--target", "y", "--model", where, "--save", str(tmp_path / "m")]) == 1
     assert "define dump() and fill()" in capsys.readouterr().err
@@ -194,7 +194,7 @@ def test_a_registered_class_is_found_by_load(tmp_path: Path, monkeypatch: pytest
     assert again.weights == learner.weights
 
 
-def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_does_not_fit_is_rejected(tmp_path: Path) -> None:
     class Shrunk(Saved):
         def dump(self) -> tuple[dict[str, Any], Any]:
             arrays, data = super().dump()
@@ -239,7 +239,7 @@ def test_an_error_inside_is_raised_at_its_row(name: str, error: type[BaseExcepti
     assert learner.predict_one({"a": 1.0}) in (0, 1)
 
 
-def test_scores_that_are_no_numbers_are_refused() -> None:
+def test_scores_that_are_no_numbers_are_rejected() -> None:
     class Odd(Perceptron):
         def scores(self, x: dict[Any, float]) -> dict[Any, float]:
             return {"x": float("nan")}
@@ -253,7 +253,7 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
         learner.predict_one({"a": 1.0})
 
 
-def test_a_rule_that_calls_itself_is_refused() -> None:
+def test_a_rule_that_calls_itself_is_rejected() -> None:
     class Loop(Perceptron):
         def learn(self, x: dict[Any, float], y: Any, w: float) -> None:
             self.predict_one({"a": 1.0})
@@ -273,11 +273,11 @@ def test_what_a_rule_must_write_is_named() -> None:
 def test_inside_another_learner() -> None:
     learner, twin = OVFIV(base=Perceptron()), OVFIV(base=Perceptron())
     x, y = [x for x, _ in ROWS], [y for _, y in ROWS]
-    answers = []
+    predictions = []
     for row, label in zip(x, y, strict=True):
-        answers.append(learner.predict_one(row))
+        predictions.append(learner.predict_one(row))
         learner.learn_one(row, label)
-    assert twin.predict_learn_many(x, y) == answers
+    assert twin.predict_learn_many(x, y) == predictions
     with pytest.raises(ModelFileError, match="pickle the learner instead"):
         learner.to_bytes()
     again = pickle.loads(pickle.dumps(learner))
@@ -353,7 +353,7 @@ class Weightless(Perceptron):
         raise LookupError(name)
 
 
-def test_an_error_in_weight_is_raised_where_it_is_asked_for() -> None:
+def test_an_error_in_weight_is_raised_where_it_is_requested() -> None:
     model = Weightless()
     model.learn_one({"a": 1.0}, "x")
     with pytest.raises(LookupError):

@@ -45,7 +45,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         del sys.modules[name]
 
 
-def test_an_installed_learner_is_registered_and_imported_when_asked_for(install: Any) -> None:
+def test_an_installed_learner_is_registered_and_imported_when_requested(install: Any) -> None:
     registry = install(third="theirs_module:Third", inner="theirs_module:Outer.Inner")
     assert registry["arow"] is varifold.AROW
     assert "third" in registry
@@ -81,7 +81,7 @@ def test_known_names_need_no_search(install: Any, monkeypatch: pytest.MonkeyPatc
         ("theirs_module:nothing", "of theirs is no class with learn_one and predict_one"),
     ],
 )
-def test_a_broken_one_is_reported_only_when_asked_for(install: Any, where: str, match: str) -> None:
+def test_a_broken_one_is_reported_only_when_requested(install: Any, where: str, match: str) -> None:
     registry = install(broken=where, third="theirs_module:Third")
     assert list(registry) == ["arow", "broken", "third"]
     assert registry["third"].__name__ == "Third"

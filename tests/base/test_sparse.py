@@ -1,4 +1,4 @@
-"""Sparse matrices whose index arrays do not fit: refused, with the row, before compiled code reads them."""
+"""Sparse matrices whose index arrays do not fit: rejected, with the row, before compiled code reads them."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def readers() -> dict[str, Callable[[Any], Any]]:
 
 @pytest.mark.parametrize("reader", readers())
 @pytest.mark.parametrize("kind", WRONG)
-def test_index_arrays_that_do_not_fit_are_refused(kind: str, reader: str) -> None:
-    make, says = WRONG[kind]
-    with pytest.raises(DataError, match=says):
+def test_index_arrays_that_do_not_fit_are_rejected(kind: str, reader: str) -> None:
+    make, message = WRONG[kind]
+    with pytest.raises(DataError, match=message):
         readers()[reader](make())
 
 
@@ -117,7 +117,7 @@ def test_an_empty_matrix_is_read() -> None:
     assert len(to_block(sparse.csr_matrix((0, 4)))) == 0
 
 
-def test_cells_outside_of_a_dictionary_of_keys_are_refused() -> None:
+def test_cells_outside_of_a_dictionary_of_keys_are_rejected() -> None:
     matrix = sparse.dok_matrix((2, 3))
     matrix[0, 1] = 1.0
     matrix._dict[0, -1] = 5.0

@@ -77,7 +77,7 @@ def test_river_class_with_parameters():
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "says"),
+    ("text", "error", "message"),
     [
         ("olv", UnknownNameError, "did you mean olvf"),
         ("olvf:Cbar=1", ParameterError, "did you mean C_bar"),
@@ -88,8 +88,8 @@ def test_river_class_with_parameters():
         ("varifold:OLFV", UnknownNameError, "did you mean OLVF"),
     ],
 )
-def test_mistakes(text, error, says):
-    with pytest.raises(error, match=says):
+def test_mistakes(text, error, message):
+    with pytest.raises(error, match=message):
         parse_model(text, imports=True)
 
 
@@ -99,9 +99,10 @@ def test_pairs_between_commas():
     assert split_pairs("a=b=numeric,c", last=True) == [("a=b", "numeric"), ("c", None)]
 
 
-def test_a_learner_spelled_as_a_parameter_reads_words_by_what_the_parameter_holds():
-    learner = make_learner("olvf:scale=none;max_features=none,fit_intercept=FALSE,C=0.5")
-    assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
+def test_true_false_and_none_are_words_where_the_parameter_is_a_str_and_values_elsewhere():
+    text = "olvf:scale=none,max_features=none,fit_intercept=FALSE,C=0.5"
+    for learner in (make_learner(text), parse_model(text)()):
+        assert (learner.scale, learner.max_features, learner.fit_intercept, learner.C) == ("none", None, False, 0.5)
     with pytest.raises(ParameterError, match="'C' is given twice"):
         make_learner("olvf:C=1,C=2")
 
@@ -116,7 +117,7 @@ def test_numbers_in_parentheses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ("(0.9,x)", r"'x' in '\(0.9,x\)' is neither a number nor a model; write numbers as \(0.8,0.95\)"),
         ("(0.9;0.95)", "'0.9;0.95' in .* is neither a number"),
@@ -124,6 +125,6 @@ def test_numbers_in_parentheses() -> None:
         ("(olfv)", "did you mean olvf"),
     ],
 )
-def test_what_parentheses_cannot_hold_is_named(value: str, says: str) -> None:
-    with pytest.raises(ParameterError, match=says):
+def test_what_parentheses_cannot_hold_is_named(value: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
         parse_model(f"arow:coverages={value}")

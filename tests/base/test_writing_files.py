@@ -63,13 +63,13 @@ def test_an_error_of_the_system_names_the_path_given(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "missing" / "model")
 
 
-def test_others_may_read_it_as_the_umask_says(saved: Path) -> None:
+def test_others_may_read_it_as_the_umask_allows(saved: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(saved.stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_label_that_no_file_can_hold_is_refused_before_writing(tmp_path: Path) -> None:
+def test_a_label_that_no_file_can_hold_is_rejected_before_writing(tmp_path: Path) -> None:
     model = varifold.OLVF()
     model.learn_one({"a": 1.0}, frozenset({1}))
     with pytest.raises(ModelFileError, match="frozenset"):

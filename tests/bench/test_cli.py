@@ -161,7 +161,7 @@ def test_a_changed_learner_is_run_again(own, capsys):
 
 
 @pytest.mark.real_data
-def test_a_learner_beside_those_of_a_table(own, capsys):
+def test_a_learner_next_to_those_of_a_table(own, capsys):
     command = ["bench", "run", "olvf-5", "--only", "wpbc", "--repeats", "1"]
     assert main([*command, "--models", "bench_learners:Mine"]) == 0
     shown = capsys.readouterr()
@@ -202,7 +202,7 @@ def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run"], "needs TABLE names"),
         (["run", "olvf-2", "--data", "synthetic"], "needs TABLE names"),
@@ -221,10 +221,10 @@ def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
         (["report", "--html", "no/such/folder.html"], "the folder of no/such/folder.html does not exist"),
     ],
 )
-def test_wrong_usage_is_said_in_one_line(own, capsys, arguments, said):
+def test_wrong_usage_is_reported_in_one_line(own, capsys, arguments, message):
     assert main(["bench", *arguments]) == 2
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 

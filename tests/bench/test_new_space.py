@@ -68,7 +68,7 @@ def test_the_table_runs_it_for_the_ensembles():
     assert diabetes.scenario == "evolvable:overlap=384"
 
 
-def test_what_it_refuses():
+def test_what_it_rejects():
     model = NewSpace(switch=2, horizon=2)
     for y in "ab":
         model.learn_one({"c": 1.0, "new1": 2.0}, y)

@@ -85,7 +85,7 @@ def test_means_are_equal_within_two_standard_errors():
     assert sign(0.75, metric="accuracy") == "-"
 
 
-def test_the_best_of_a_search_is_shown_and_said_to_be_tuned():
+def test_the_best_of_a_search_is_shown_and_marked_as_tuned():
     found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:variant=printed,C=0.01,C_bar=0.001" else 0.4)
     filled = fill(find_table("olvf-2"), found)
     setting, data = next(filled.table.places())
@@ -209,7 +209,7 @@ def test_the_page_is_whole_and_needs_nothing_else(all_filled):
 
 
 @pytest.mark.parametrize("name", ["cwfe-3", "olvf-4", "orf3v-3"])
-def test_a_single_table_says_what_it_holds_and_counts_nothing_that_is_not_there(name):
+def test_a_single_table_describes_what_it_holds_and_counts_nothing_that_is_not_there(name):
     one = fill(find_table(name), outcomes(name, repeats=2), repeats=2)
     for text in (page([one]), markdown([one])):
         assert "0 of 0" not in text

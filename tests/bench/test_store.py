@@ -114,7 +114,7 @@ def assert_like(found, expected):
         assert ours == value or (math.isnan(ours) and math.isnan(value)), name
 
 
-def test_a_damaged_store_is_told_in_a_line(tmp_path):
+def test_a_damaged_store_is_reported_in_a_line(tmp_path):
     path = tmp_path / "s.sqlite"
     with ResultStore(path) as store:
         for seed in range(200):

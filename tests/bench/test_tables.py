@@ -87,16 +87,16 @@ def test_tables_share_cells():
     assert set(plan([find_table("cwfe-3")], 1)) <= set(plan([find_table("cwfe-2")], 1))
 
 
-def test_as_paper_is_told_not_to_scale_again():
+def test_as_paper_does_not_scale_again():
     cells = [c for c in plan([find_table("olvf-2")], 1) if c.data == "german" and c.scenario == "vfs:0.25"]
-    told = {(c.scale, spec_of(c)().scale, spec_of(c)().fit_intercept) for c in cells if c.model.startswith("olvf")}
-    assert told == {("zscore", "none", False), ("none", "robust", True)}
+    treated = {(c.scale, spec_of(c)().scale, spec_of(c)().fit_intercept) for c in cells if c.model.startswith("olvf")}
+    assert treated == {("zscore", "none", False), ("none", "robust", True)}
 
 
 def test_as_paper_with_an_intercept_has_no_majority_bias():
     cells = [c for c in plan([find_table("ovfm-2")], 1) if c.data == "diabetes"]
-    told = {(c.model, spec_of(c)().majority_bias) for c in cells if c.model == "ocds" and c.overrides}
-    assert told == {("ocds", False)}
+    treated = {(c.model, spec_of(c)().majority_bias) for c in cells if c.model == "ocds" and c.overrides}
+    assert treated == {("ocds", False)}
 
 
 def test_ovfm_on_latent_values_alone_is_run_as_the_paper_runs_ovfm():
@@ -127,7 +127,7 @@ def test_a_table_without_printed_numbers_has_no_column_as_paper():
     assert [slot.column for slot in both.slots(1)] == ["paper", "default"]
 
 
-def test_repeats_are_capped_where_the_table_says_so():
+def test_repeats_are_capped_where_the_table_limits_them():
     table = find_table("olvf-2")
     seeds = {d.name: len(table.seeds(table.settings[0], d, None)) for d in table.data}
     assert seeds["german"] == 20

@@ -27,7 +27,7 @@ def test_it_is_the_number_of_the_table(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["ovfm-3", "--data", "wbc"], "there is no table 'ovfm-3'"),
         (["ovfm-2"], "--as-paper needs a data set of the table"),
@@ -39,6 +39,6 @@ def test_it_is_the_number_of_the_table(capsys):
         (["olvf-4", "--data", "wbc"], "a table of parameters; its numbers are those of olvf-3"),
     ],
 )
-def test_what_the_table_does_not_have(words, said, capsys):
+def test_what_the_table_does_not_have(words, message, capsys):
     assert main(["run", "--as-paper", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -43,7 +43,7 @@ def test_demo_prints_its_table(capsys, monkeypatch):
     assert "pip install '.[plot]'" in err
 
 
-def test_what_needs_an_extra_says_so(capsys):
+def test_what_needs_an_extra_names_it(capsys):
     assert main(["run", "--data", "synthetic", "--model", "olvf", "--repeats", "2", "--jobs", "2"]) == 1
     assert "pip install '.[bench]'" in capsys.readouterr().err
 

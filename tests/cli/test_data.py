@@ -1,4 +1,4 @@
-"""``varifold data``: what it prints, writes and refuses."""
+"""``varifold data``: what it prints, writes and rejects."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_show_a_set_and_files(capsys, tmp_path):
     assert json.loads(out)["absent"] == pytest.approx(1 / 6)
 
 
-def test_show_says_what_was_left_out_and_what_is_wrong(capsys):
+def test_show_reports_what_was_left_out_and_what_is_wrong(capsys):
     code, _, err = run(capsys, "show", DATA / "ragged.csv", "--target", "y", "--on-error", "skip")
     assert code == 0
     assert "2 rows left out, the first:" in err

@@ -49,7 +49,7 @@ def test_absence_beats_filling(capsys, tmp_path, monkeypatch, model, seed):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_plant_does_what_it_says():
+def test_the_plant_is_as_described():
     made = plant(2000, seed=3)
     again = plant(2000, seed=3)
     np.testing.assert_array_equal(made.readings, again.readings)

@@ -62,7 +62,7 @@ def test_a_row_of_a_file(capsys, saved, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["--row", "7"], "--data"),
         (["--row", "heat"], "name=value"),
@@ -71,9 +71,9 @@ def test_a_row_of_a_file(capsys, saved, tmp_path):
         (["--row", "heat=1", "--label", "down"], "it knows ok, up"),
     ],
 )
-def test_wrong_rows_are_refused(capsys, saved, argv, says):
+def test_wrong_rows_are_rejected(capsys, saved, argv, message):
     assert main(["explain", saved[1], *argv]) == 2
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_model_without_labels_explains_nothing(capsys, tmp_path):
@@ -105,7 +105,7 @@ def test_a_feature_is_drawn(capsys, saved, tmp_path):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_cannot_be_drawn_is_told(capsys, saved, tmp_path):
+def test_what_cannot_be_drawn_is_reported(capsys, saved, tmp_path):
     model = OLVF()
     model.learn_one({"a": 1.0}, 0)
     model.save(tmp_path / "m")
@@ -158,7 +158,7 @@ def test_a_key_that_is_a_number_is_found(capsys, keyed):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             ["--row", "heat=3"],
@@ -168,12 +168,12 @@ def test_a_key_that_is_a_number_is_found(capsys, keyed):
         (["--row", "heat=3", "--key-value", "zz"], "no learner for 'device' = 'zz'"),
     ],
 )
-def test_a_key_is_needed_and_known(capsys, keyed, given, said):
+def test_a_key_is_needed_and_known(capsys, keyed, given, message):
     assert main(["explain", keyed[1], *given]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_key_is_refused_where_there_is_one_learner(capsys, saved):
+def test_a_key_is_rejected_where_there_is_one_learner(capsys, saved):
     for command in (["explain", saved[1], "--row", "heat=3"], ["inspect", saved[1]]):
         assert main([*command, "--key-value", "a"]) == 2
         assert "has a single learner" in capsys.readouterr().err
@@ -241,7 +241,7 @@ def test_no_probability_is_rounded_to_certainty(value, digits, text):
     assert probability(value, digits) == text
 
 
-def test_a_sure_answer_is_not_said_to_be_certain(capsys, tmp_path, monkeypatch):
+def test_a_sure_prediction_is_not_shown_as_certain(capsys, tmp_path, monkeypatch):
     model = GaussianNB()
     for step in range(400):
         model.learn_one({"a": step % 2 + 0.1 * (step % 5)}, step % 2)

@@ -73,7 +73,7 @@ def test_picture_of_the_growing_space(months, tmp_path):
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_file_keeps_its_order_unless_told(capsys, months):
+def test_a_file_keeps_its_order_by_default(capsys, months):
     january = months[0]
     assert run_json(capsys, january, "--target", "y", "--repeats", 3)["cer"]["std"] == 0.0
     assert run_json(capsys, january, "--target", "y", "--repeats", 3, "--shuffle")["cer"]["std"] > 0.0
@@ -162,10 +162,10 @@ def test_rows_without_a_label(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [(None, "No such file"), ("", ""), ("a,y\n", "no instances"), ("a,b\n1,2\n", "'y'"), ("a,y\n1,\n2,\n", "label")],
 )
-def test_wrong_files_are_one_line_and_code_1(capsys, tmp_path, content, says):
+def test_wrong_files_are_one_line_and_code_1(capsys, tmp_path, content, message):
     path = tmp_path / "a.csv"
     if content is not None:
         path.write_text(content)
@@ -173,4 +173,4 @@ def test_wrong_files_are_one_line_and_code_1(capsys, tmp_path, content, says):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert says in err
+    assert message in err

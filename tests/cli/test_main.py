@@ -22,7 +22,7 @@ def fails(capsys, *argv):
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         ([], "COMMAND"),
         (["rnu"], "did you mean run"),
@@ -68,16 +68,16 @@ def fails(capsys, *argv):
         (["data", "show", "synthetic", "--seed", "-1"], "--seed"),
     ],
 )
-def test_wrong_usage_is_one_line_and_code_2(capsys, argv, says):
+def test_wrong_usage_is_one_line_and_code_2(capsys, argv, message):
     code, err = fails(capsys, *argv)
-    assert says in err
+    assert message in err
     assert code == 2
 
 
 def test_wrong_data_is_one_line_and_code_1(capsys, tmp_path):
     broken = tmp_path / "model"
     broken.write_bytes(b"nonsense")
-    for argv, says in (
+    for argv, message in (
         (["inspect", str(tmp_path / "missing")], "No such file"),
         (["inspect", str(broken)], "not a varifold model file"),
         (["inspect", str(tmp_path)], "directory"),
@@ -85,7 +85,7 @@ def test_wrong_data_is_one_line_and_code_1(capsys, tmp_path):
         code = main(argv)
         err = capsys.readouterr().err
         assert (code, err.count("\n")) == (1, 1), err
-        assert says in err
+        assert message in err
 
 
 def test_a_bug_is_still_one_line(tmp_path):

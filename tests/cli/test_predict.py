@@ -63,7 +63,7 @@ def test_a_model_remembers_how_its_data_was_read(model: Path) -> None:
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_answers_to_rows_with_and_without_labels(
+def test_predictions_of_rows_with_and_without_labels(
     model: Path, tmp_path: Path, labelled: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = write(tmp_path / "new.csv", 30, start=500, labelled=labelled)
@@ -71,13 +71,13 @@ def test_answers_to_rows_with_and_without_labels(
     capsys.readouterr()
     copied = ["--target", "state"] if labelled else []
     assert main(["predict", str(model), str(tmp_path / "new.csv"), *copied]) == 0
-    answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [a["n"] for a in answers] == [row["n"] for row in rows]
-    assert [a["label"] for a in answers] == [learner.predict_one(features(row)) for row in rows]
-    for answer, row in zip(answers, rows, strict=True):
+    predictions = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [a["n"] for a in predictions] == [row["n"] for row in rows]
+    assert [a["label"] for a in predictions] == [learner.predict_one(features(row)) for row in rows]
+    for prediction, row in zip(predictions, rows, strict=True):
         expected = learner.predict_proba_one(features(row))
-        assert {y: float(answer[f"p:{y}"]) for y in expected} == expected
-        assert answer.get("state") == row.get("state")
+        assert {y: float(prediction[f"p:{y}"]) for y in expected} == expected
+        assert prediction.get("state") == row.get("state")
 
 
 def test_files_of_other_formats(model: Path, tmp_path: Path) -> None:
@@ -104,15 +104,15 @@ def test_explanations(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         assert not any(key.startswith("p:") for key in found)
 
 
-def test_columns_that_the_model_does_not_know_are_told(
+def test_columns_that_the_model_does_not_know_are_reported(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.csv"
     other.write_text("pressure,flow\n1,2\n3,4\n")
     assert main(["predict", str(model), str(other)]) == 0
-    said = capsys.readouterr().err
-    assert "none of the columns (flow, pressure) is a feature that" in said
-    assert "learned (a, b, device=x" in said
+    message = capsys.readouterr().err
+    assert "none of the columns (flow, pressure) is a feature that" in message
+    assert "learned (a, b, device=x" in message
     other.write_text("pressure,b\n1,2\n")
     assert main(["predict", str(model), str(other)]) == 0
     assert "none of the columns" not in capsys.readouterr().err
@@ -232,9 +232,9 @@ def test_rows_without_a_label_are_predicted_and_not_learned(tmp_path: Path, caps
     assert (facts["instances"], facts["unlabelled"]) == (40, 10)
     assert varifold.load(tmp_path / "model").steps == 30
     assert main(["predict", str(tmp_path / "model"), str(tmp_path / "some.csv"), "--target", "state"]) == 0
-    answers = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [a["state"] for a in answers[:4]] == ["", "up", "down", "up"]
-    assert [a["label"] for a in answers[:2]] == ["down", "up"]
+    predictions = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [a["state"] for a in predictions[:4]] == ["", "up", "down", "up"]
+    assert [a["label"] for a in predictions[:2]] == ["down", "up"]
 
 
 def test_labels_that_are_spelled_alike_have_a_column_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,23 +66,23 @@ def test_csv_and_quantile(path: str, capsys: pytest.CaptureFixture[str]) -> None
     assert float(line["pinball"]) != pytest.approx(float(line["mae"]) / 2)
 
 
-def test_whole_numbers_are_classes_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_numbers_are_classes_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "rings.csv"
     place.write_text("size,rings\n" + "".join(f"{i % 29 + 0.1 * (i % 3)},{i % 29}\n" for i in range(200)))
     assert run("run", str(place), "--target", "rings", "--model", "arow") == 0
-    said = capsys.readouterr()
-    assert "29 classes" in said.out
-    assert "29 numbers, each read as a class; --target-type number" in said.err
+    message = capsys.readouterr()
+    assert "29 classes" in message.out
+    assert "29 numbers, each read as a class; --target-type number" in message.err
     assert run("run", str(place), "--target", "rings", "--model", "arow", "--target-type", "number") == 0
-    said = capsys.readouterr()
-    assert "targets from 1 to 28" in said.out or "targets from 0 to 28" in said.out
-    assert "requested by --target-type" in said.err
+    message = capsys.readouterr()
+    assert "targets from 1 to 28" in message.out or "targets from 0 to 28" in message.out
+    assert "requested by --target-type" in message.err
     assert run("run", str(place), "--target", "rings", "--model", "arowregressor", "--target-type", "class") == 2
     assert "is a regressor" in capsys.readouterr().err
 
 
 @pytest.mark.real_data
-def test_a_data_set_of_numbers_is_predicted_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_set_of_numbers_is_predicted_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--data", "german", "--model", "arow", "--target-type", "number"]
     assert run("run", *options) == 0
     assert "targets from 1 to 2" in capsys.readouterr().out
@@ -104,7 +104,7 @@ def test_one_regressor_per_key(path: str, tmp_path: Path, capsys: pytest.Capture
     assert "heat" in first["explanation"] or "load" in first["explanation"]
 
 
-def test_saved_continued_asked_and_looked_at(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saved_continued_explained_and_inspected(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "model")
     picture = str(tmp_path / "run.png")
     assert run("run", path, "--target", "output", "--model", "arow", "--save", model, "--plot", picture) == 0
@@ -175,15 +175,15 @@ def test_a_target_with_decimal_commas_is_predicted_as_a_number(
         assert facts["instances"] == 300
         assert facts["task"] == "regression"
     assert main(["run", *files, "--target", "price", "--model", "arow", "--decimal", "."]) == 1
-    told = capsys.readouterr().err
-    assert "different labels among the first 100 rows" in told
-    assert "--decimal ," in told
+    message = capsys.readouterr().err
+    assert "different labels among the first 100 rows" in message
+    assert "--decimal ," in message
     study = ["bench", "run", "--data", *files, "--target", "price", "--models", "arow", "--decimal", "."]
     assert main([*study, "--store", str(tmp_path / "store.sqlite")]) == 1
     assert "different labels among the first 100 rows" in capsys.readouterr().err
 
 
-def test_options_of_the_other_task_are_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_the_other_task_are_rejected(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("run", path, "--target", "output", "--positive", "open") == 2
     assert "--positive open names a label; the target is a number" in capsys.readouterr().err
     assert run("run", path, "--target", "valve", "--quantile", "0.9") == 2

@@ -106,7 +106,7 @@ def test_only_columns_that_matter_are_drawn(capsys, tmp_path, rows):
     assert "No clear loss without: " in text(page)
 
 
-def test_a_model_without_a_record_says_so(tmp_path):
+def test_a_model_without_a_record_is_reported(tmp_path):
     model, page = tmp_path / "m.model", tmp_path / "page.html"
     learner = varifold.OLVF()
     learner.learn_many([{"a": 1.0}, {"a": -1.0}] * 30, ["x", "y"] * 30)

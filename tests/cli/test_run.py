@@ -152,7 +152,7 @@ def test_a_learner_within_is_spelled_as_a_model(capsys, tmp_path):
     assert "base=(pa:" in capsys.readouterr().out
 
 
-def test_plot_without_matplotlib_says_how_to_get_it(capsys, tmp_path, monkeypatch):
+def test_plot_without_matplotlib_names_the_extra(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     assert main(["run", "--data", "synthetic", "--plot", str(tmp_path / "x.png")]) == 1
     assert "pip install '.[plot]'" in capsys.readouterr().err
@@ -284,7 +284,7 @@ def test_costs_and_objective(capsys, tmp_path):
         (["--model", "river.tree:HoeffdingTreeClassifier", "--costs", "1=2"], "has no parameter 'costs'"),
     ],
 )
-def test_costs_that_cannot_be_are_refused(capsys, options, message):
+def test_costs_that_cannot_be_are_rejected(capsys, options, message):
     model = [] if "--model" in options else ["--model", "olvf"]
     assert main(["run", "--data", "synthetic", *model, *options]) == 2
     assert message in capsys.readouterr().err
@@ -328,6 +328,6 @@ def test_a_model_goes_on_under_other_names(tmp_path: Path, capsys: pytest.Captur
     assert "--load MODEL" in capsys.readouterr().err
 
 
-def test_an_option_with_one_value_is_refused_the_second_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_with_one_value_is_rejected_the_second_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--data", "synthetic", "--data", "wbc"]) == 2
     assert "given twice: synthetic and wbc" in capsys.readouterr().err

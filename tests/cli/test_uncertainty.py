@@ -33,7 +33,7 @@ def facts(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
     return found
 
 
-def test_metrics_of_the_default_and_of_the_coverages_asked_for(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_of_the_default_and_of_requested_coverages(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numbers = [str(files / "numbers.csv"), "--target", "y"]
     (only,) = facts(capsys, *numbers)["intervals"]
     assert only["coverage"] == 0.9
@@ -55,7 +55,7 @@ def test_csv_has_columns_for_them(files: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_answers_have_intervals_and_sets(files: Path, suffix: str) -> None:
+def test_predictions_have_intervals_and_sets(files: Path, suffix: str) -> None:
     for name, columns in (("numbers", ["low", "high"]), ("labels", ["set"])):
         source, out = str(files / f"{name}.csv"), files / f"out.{suffix}"
         saved = ["--coverage", "0.9", "--save", str(files / name), "--predictions", str(files / f"run.{suffix}")]
@@ -90,7 +90,7 @@ def _last(path: Path) -> dict[str, Any]:
         (["--coverage", ".9", "--model", "river.linear_model:LinearRegression"], "no parameter 'coverages'"),
     ],
 )
-def test_what_cannot_work_is_refused(
+def test_what_cannot_work_is_rejected(
     files: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", str(files / "numbers.csv"), "--target", "y", *options]) == 2

@@ -1,4 +1,4 @@
-"""Downloads against a server on this machine: good, wrong, broken, slow and absent answers."""
+"""Downloads against a server on this machine: good, wrong, broken, slow and absent responses."""
 
 import hashlib
 import http.server
@@ -63,7 +63,7 @@ def kept(tmp_path):
     return [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
-def test_a_good_answer_is_kept_and_found_again(server, tmp_path):
+def test_a_good_response_is_kept_and_found_again(server, tmp_path):
     file = toy(server, "good.csv")
     path = fetch_file(ENTRY, file)
     assert path == tmp_path / "cache" / "varifold" / "toy" / "good.csv"
@@ -79,7 +79,7 @@ def test_a_good_answer_is_kept_and_found_again(server, tmp_path):
         ("missing.csv", "the server returned 404 Not Found"),
     ],
 )
-def test_a_bad_answer_leaves_nothing_behind(server, tmp_path, name, words):
+def test_a_bad_response_leaves_nothing_behind(server, tmp_path, name, words):
     with pytest.raises(DataError, match=words) as caught:
         fetch_file(ENTRY, toy(server, name))
     assert "data set 'toy'" in str(caught.value)
@@ -87,7 +87,7 @@ def test_a_bad_answer_leaves_nothing_behind(server, tmp_path, name, words):
     assert kept(tmp_path) == []
 
 
-def test_a_slow_answer_is_given_up(server, tmp_path):
+def test_a_slow_response_is_abandoned(server, tmp_path):
     start = time.monotonic()
     with pytest.raises(DataError, match=r"did not respond within 0\.2 s"):
         fetch_file(ENTRY, toy(server, "slow.csv"), timeout=0.2)

@@ -113,7 +113,7 @@ def test_aliases_and_unknown_names():
         datasets.load("germann")
 
 
-def test_damaged_file_is_refused(tmp_path, monkeypatch):
+def test_damaged_file_is_rejected(tmp_path, monkeypatch):
     (tmp_path / "wine").mkdir()
     (tmp_path / "wine" / "wine.data").write_text("1,2,3\n")
     monkeypatch.setenv("VARIFOLD_DATA", str(tmp_path))

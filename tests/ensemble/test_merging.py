@@ -54,8 +54,8 @@ def test_an_exact_merge_equals_one_stream(name: str, scale: str, labels: tuple[A
     assert_near(one, merged, stream(100, seed=8, labels=labels), 1e-12)
     assert merged.steps == 400
     assert merged.classes == one.classes
-    sights = [{k: (f.first_seen, f.last_seen, f.count) for k, f in m.features.items()} for m in (one, merged)]
-    assert sights[0] == sights[1]
+    occurrences = [{k: (f.first_seen, f.last_seen, f.count) for k, f in m.features.items()} for m in (one, merged)]
+    assert occurrences[0] == occurrences[1]
     assert merged._engine.target.class_counts() == one._engine.target.class_counts()
 
 
@@ -109,7 +109,7 @@ def test_class_frequencies_merge_exactly() -> None:
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
 @pytest.mark.parametrize("params", [{}, {"majority_bias": False}, {"scale": "none"}, {"fit_intercept": False}])
 @pytest.mark.parametrize("name", APPROXIMATE)
-def test_an_approximate_merge_answers_like_one_stream(name: str, params: dict[str, Any], labels: Any) -> None:
+def test_an_approximate_merge_predicts_like_one_stream(name: str, params: dict[str, Any], labels: Any) -> None:
     if name in ("additive", "ovfm"):
         params = {k: v for k, v in params.items() if k != "majority_bias"}
     pairs = clear_stream(900, labels=labels)
@@ -121,7 +121,7 @@ def test_an_approximate_merge_answers_like_one_stream(name: str, params: dict[st
 
 
 @pytest.mark.parametrize("name", [*EXACT, *APPROXIMATE])
-def test_merging_one_learner_changes_no_answer(name: str) -> None:
+def test_merging_one_learner_changes_no_prediction(name: str) -> None:
     for labels in (("no", "yes"), ("a", "b", "c")):
         one = learn(varifold.models[name](), stream(150, labels=labels))
         rows = stream(50, seed=3, labels=labels)
@@ -258,23 +258,23 @@ def test_how_the_data_was_read_is_kept_where_all_agree() -> None:
     assert not varifold.merge(parts).reading
 
 
-def test_what_cannot_be_merged_is_refused() -> None:
+def test_what_cannot_be_merged_is_rejected() -> None:
     arow = varifold.AROW()
-    for given, said in (
+    for given, message in (
         ([], "at least one"),
         ([arow, varifold.PA()], "of one class. Got a AROW first and a PA at place 2"),
         ([arow, varifold.AROW(r=3.0)], "'r' is 10.0 first and 3.0 at place 2"),
         ([varifold.ORF3V(), varifold.ORF3V()], "ORF3V has no state that adds up.*Vote"),
         ([object()], "learners of this library. Got a object"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             varifold.merge(given)  # type: ignore[type-var]
     one = learn(varifold.AROW(), stream(20))
     with pytest.raises(ParameterError, match="each learner once"):
         varifold.merge([one, one])
 
 
-def test_a_name_that_is_a_value_in_one_and_a_feature_in_another_is_refused() -> None:
+def test_a_name_that_is_a_value_in_one_and_a_feature_in_another_is_rejected() -> None:
     parts = [varifold.AROW(), varifold.AROW()]
     parts[0].learn_one({"a": "b"}, 1)
     parts[1].learn_one({"a=b": 1.0}, 1)

@@ -57,13 +57,13 @@ def test_methods_that_cannot_be_merged_vote() -> None:
         learn_parallel(whole(), "neighbours", shards=2, backend="threading", join="merge")
 
 
-def test_what_is_wrong_is_said() -> None:
-    for options, said in (
+def test_what_is_wrong_is_reported() -> None:
+    for options, message in (
         ({"shards": 0}, "'shards' parameter of learn_parallel must be an int >= 1"),
         ({"join": "mean"}, "'join' parameter of learn_parallel"),
         ({"target": "label"}, "'target' for files only"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             learn_parallel(whole(), "arow", backend="threading", **options)
     with pytest.raises(DataError, match="takes paths or Blocks"):
         learn_parallel([{"a": 1.0}], "arow", backend="threading")

@@ -104,7 +104,7 @@ def test_a_key_must_be_there(x: dict[str, Any]) -> None:
             call()
 
 
-def test_a_refused_instance_makes_no_learner() -> None:
+def test_a_rejected_instance_makes_no_learner() -> None:
     model = PerKey(AROW(), key="device")
     with pytest.raises(FeatureValueError):
         model.learn_one({"device": "a", "f": float("inf")}, "up")
@@ -226,7 +226,7 @@ def test_a_learner_of_no_registry_comes_back_from_disk() -> None:
         assert model.predict_proba_one(x) == twin.predict_proba_one(x)
 
 
-def test_learners_of_the_other_task_are_refused() -> None:
+def test_learners_of_the_other_task_are_rejected() -> None:
     with pytest.raises(ParameterError, match="PerKey holds classifiers; AROWRegressor is a regressor: take PerKeyRegr"):
         PerKey("arowregressor", key="device")
     with pytest.raises(ParameterError, match="PerKeyRegressor holds regressors; AROW is a classifier: take PerKey"):
@@ -271,7 +271,7 @@ def test_regressors_by_key_are_evaluated_and_take_late_targets() -> None:
 
 @pytest.mark.parametrize("call", ["predict_one", "predict_proba_one", "explain_one"])
 @pytest.mark.parametrize("given", [5, None, [("device", "a")]])
-def test_an_instance_that_is_no_mapping_is_refused(call: str, given: object) -> None:
+def test_an_instance_that_is_no_mapping_is_rejected(call: str, given: object) -> None:
     model = PerKey(AROW(), key="device")
     model.learn_one({"device": "a", "load": 1.0}, "up")
     with pytest.raises(DataError, match=r"for one learner per 'device' is of type \w+; pass a mapping"):
@@ -326,7 +326,7 @@ def test_sets_are_those_of_the_keys_learner() -> None:
     assert model.predict_set_many(rows, 0.8) == [plain[x["device"]].predict_set_one(without(x), 0.8) for x in rows]
 
 
-def test_a_file_with_a_damaged_learner_is_refused_also_beyond_the_bound() -> None:
+def test_a_file_with_a_damaged_learner_is_rejected_also_beyond_the_bound() -> None:
     model = PerKey(AROW(), key="device", most=2)
     for x, y in stream():
         model.learn_one(x, y)
@@ -337,7 +337,7 @@ def test_a_file_with_a_damaged_learner_is_refused_also_beyond_the_bound() -> Non
         PerKey.from_bytes(files.encode(header, {**arrays, "learners": parts}))
 
 
-def test_learners_that_no_file_can_hold_are_refused() -> None:
+def test_learners_that_no_file_can_hold_are_rejected() -> None:
     with pytest.raises(ParameterError, match="LinearRegression is none"):
         PerKeyRegressor(linear_model.LinearRegression(), key="device")
     with pytest.raises(ParameterError, match="PerKeyRegressor is none"):
@@ -355,7 +355,7 @@ def test_learners_that_no_file_can_hold_are_refused() -> None:
     ],
 )
 @pytest.mark.parametrize("framed", [False, True])
-def test_many_that_are_refused_change_nothing(rows: Any, targets: Any, message: str, framed: bool) -> None:
+def test_many_that_are_rejected_change_nothing(rows: Any, targets: Any, message: str, framed: bool) -> None:
     model = PerKeyRegressor(AROWRegressor(), key="device")
     model.learn_one({"device": "a", "f": 2.0}, 1.0)
     before = model.to_bytes()
@@ -374,7 +374,7 @@ def test_keys_of_numpy() -> None:
 # ---------------------------------------------------------------- threads, forks, learners that cannot be saved
 
 
-def test_a_second_thread_is_told_that_the_learner_is_busy_and_nothing_is_lost() -> None:
+def test_a_second_thread_gets_an_error_and_nothing_is_lost() -> None:
     model = PerKey(AROW(), key="device", most=2)
     done: list[int] = []
 

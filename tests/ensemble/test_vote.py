@@ -22,7 +22,7 @@ def test_it_keeps_the_contract(learner: Vote) -> None:
     checks.check_learner(learner)
 
 
-def test_the_answer_is_the_mean_of_those_that_have_learned() -> None:
+def test_the_prediction_is_the_mean_of_those_that_have_learned() -> None:
     one, other = learn(AROW(), stream(80)), learn(GaussianNB(), stream(80, seed=2, labels=("yes", "maybe")))
     vote = Vote([one, other, AROW()])
     assert vote.classes == [*one.classes, "maybe"]
@@ -69,18 +69,18 @@ def test_learners_of_others_vote_but_are_not_saved() -> None:
         vote.to_bytes()
 
 
-def test_what_cannot_vote_is_refused() -> None:
+def test_what_cannot_vote_is_rejected() -> None:
     arow = AROW()
-    for given, said in (
+    for given, message in (
         ([], "at least one"),
         ([AROW], "must hold classifiers"),
         ([arow, arow], "each one once"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             Vote(given)
 
 
-def test_damaged_votes_are_refused() -> None:
+def test_damaged_votes_are_rejected() -> None:
     vote = learn(Vote([AROW(), GaussianNB()]), stream(30))
     header, arrays = files.decode(vote.to_bytes(), "test")
     swapped = {**arrays, "learners.offsets": arrays["learners.offsets"][::-1].copy()}

@@ -16,6 +16,6 @@ def work(item: int) -> str:
     return f"{item} done"
 
 
-def test_a_deadly_item_is_told_and_the_others_are_done() -> None:
+def test_a_deadly_item_is_reported_and_the_others_are_done() -> None:
     found = list(each(work, range(12), 2, None, lambda item: f"{item} died"))
     assert sorted(found) == sorted([f"{i} done" for i in range(12) if i != DEADLY] + [f"{DEADLY} died"])

@@ -84,7 +84,7 @@ def test_permuting_moves_whole_cells_and_nothing_else() -> None:
     assert found == [{"a": 1.0, "b": "y"}, {"a": 2.0, "b": "x"}, {"c": 3.0}, {}]
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_what_cannot_be_measured_is_rejected() -> None:
     rows, labels = customers(50)
     learner = varifold.AROW()
     learner.learn_many(rows, labels)

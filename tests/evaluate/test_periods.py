@@ -1,4 +1,4 @@
-"""Metrics by period, by label and answer by answer, against counting by hand and scikit-learn."""
+"""Metrics by period, by label and prediction by prediction, against counting by hand and scikit-learn."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def test_kappa_and_scores_by_label_are_those_of_scikit_learn() -> None:
     kept = result.predictions
     assert kept is not None
     names = [*result.labels, "none"]
-    truth, answers = ([names[c] for c in codes.tolist()] for codes in (kept.truth, kept.predicted))
-    assert result.kappa == pytest.approx(cohen_kappa_score(truth, answers))
+    truth, predictions = ([names[c] for c in codes.tolist()] for codes in (kept.truth, kept.predicted))
+    assert result.kappa == pytest.approx(cohen_kappa_score(truth, predictions))
     assert result.metrics()["kappa"] == result.kappa
-    precision, recall, f1, count = precision_recall_fscore_support(truth, answers, labels=result.labels)
+    precision, recall, f1, count = precision_recall_fscore_support(truth, predictions, labels=result.labels)
     found = result.per_label()
     for i, label in enumerate(result.labels):
         assert found[label].precision == pytest.approx(precision[i])
         assert found[label].recall == pytest.approx(recall[i])
         assert found[label].f1 == pytest.approx(f1[i])
         assert found[label].count == count[i]
-    assert sum(s.predicted for s in found.values()) == 300 - answers.count("none")
+    assert sum(s.predicted for s in found.values()) == 300 - predictions.count("none")
 
 
 def test_kappa_has_no_value_without_two_labels() -> None:
@@ -70,7 +70,7 @@ def test_kappa_has_no_value_without_two_labels() -> None:
 
 @pytest.mark.parametrize("delay", [None, 7])
 @pytest.mark.parametrize("block_rows", [11, 65_536])
-def test_periods_add_up_to_the_whole_and_agree_with_the_answers(block_rows: int, delay: int | None) -> None:
+def test_periods_add_up_to_the_whole_and_agree_with_the_predictions(block_rows: int, delay: int | None) -> None:
     result = prequential(varifold.AROW(), stream(block_rows=block_rows), by="month", delay=delay, predictions=True)
     kept = result.predictions
     assert kept is not None
@@ -102,7 +102,7 @@ def test_periods_of_so_many_instances_and_of_every_unit() -> None:
         assert [p.name for p in prequential(varifold.AROW(), stream(), by=by).periods][: len(names)] == names
 
 
-def test_periods_without_times_or_of_an_unknown_unit_are_refused() -> None:
+def test_periods_without_times_or_of_an_unknown_unit_are_rejected() -> None:
     with pytest.raises(ParameterError, match=r"hour, day, week, month, year.*'decade'"):
         prequential(varifold.AROW(), stream(), by="decade")
     with pytest.raises(DataError, match="time of each instance"):
@@ -132,10 +132,10 @@ def test_times_are_read_as_people_write_them() -> None:
     ]
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- predictions
 
 
-def test_answers_are_the_ones_that_were_scored() -> None:
+def test_predictions_are_the_ones_that_were_scored() -> None:
     parts: list[Predictions] = []
     result = prequential(varifold.AROW(), stream(block_rows=64), predictions=parts.append)
     assert result.predictions is None
@@ -151,7 +151,7 @@ def test_answers_are_the_ones_that_were_scored() -> None:
     assert next(iter(whole.records()))["p"] is None
 
 
-def test_answers_of_repeats() -> None:
+def test_predictions_of_repeats() -> None:
     block = varifold.to_block([{"a": float(i)} for i in range(40)], [i % 2 for i in range(40)])
     summary = repeat(varifold.AROW, block, repeats=2, predictions=True, by=30)
     assert [len(r.predictions or ()) for r in summary.results] == [40, 40]
@@ -192,7 +192,7 @@ def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_the_command_writes_every_answer(file: Path, tmp_path: Path, suffix: str) -> None:
+def test_the_command_writes_every_prediction(file: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"answers.{suffix}"
     assert run(file, "--id", "no", "--time", "when", "--predictions", out, "--format", "json") == 0
     readers: dict[str, Any] = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}
@@ -202,8 +202,8 @@ def test_the_command_writes_every_answer(file: Path, tmp_path: Path, suffix: str
     assert found["p"].max() <= 1.0
 
 
-def test_the_command_refuses_what_cannot_work(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, said in (
+def test_the_command_rejects_what_cannot_work(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, message in (
         (["--by", "month"], "--by month needs --time COL"),
         (["--by", "decade"], "nor a number of instances"),
         (["--by", "month", "--time", "when", "--shuffle"], "in its order"),
@@ -211,4 +211,4 @@ def test_the_command_refuses_what_cannot_work(file: Path, capsys: pytest.Capture
         (["--predictions", "answers.csv", "--repeats", "2"], "one repeat"),
     ):
         assert run(file, *words) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err

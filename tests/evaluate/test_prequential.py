@@ -97,7 +97,7 @@ def test_delay_by_function_and_by_field():
     agree(prequential(varifold.OLVF(), Stream(held, (64, 9)), delay="wait"), expected)
 
 
-def test_delay_is_refused_when_negative_or_unknown():
+def test_delay_is_rejected_when_negative_or_unknown():
     pairs = made(20)
     for bad in (-1, float("nan"), [1]):
         with pytest.raises(ParameterError, match="the delay is"):
@@ -128,12 +128,12 @@ def test_pairs_may_have_no_label():
     assert prequential(varifold.OLVF(), missing).cer == result.cer
 
 
-def test_an_answer_before_any_label_is_no_guess_at_a_renamed_one():
+def test_a_prediction_before_any_label_is_no_guess_at_a_renamed_one():
     pairs = [({"a": 1.0}, "only")] * 20
     assert prequential(linear_model.LogisticRegression(), pairs).errors == 1
 
 
-def test_what_is_no_classifier_is_refused():
+def test_what_is_no_classifier_is_rejected():
     pairs = made(20)
     with pytest.raises(ParameterError, match=r"OLVF is a class; pass a learner, OLVF\(\)"):
         prequential(varifold.OLVF, pairs)

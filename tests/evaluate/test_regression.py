@@ -101,7 +101,7 @@ def test_missing_targets_are_neither_scored_nor_learned() -> None:
     assert (result.unlabelled, model.steps, result.scored) == (75, 225, 224)
 
 
-def test_the_wrong_task_is_refused() -> None:
+def test_the_wrong_task_is_rejected() -> None:
     block = varifold.to_block([x for x, _ in PAIRS], [y for _, y in PAIRS], numeric=True)
     with pytest.raises(DataError, match="use a regressor"):
         prequential(varifold.AROW(), block)

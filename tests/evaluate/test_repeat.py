@@ -83,7 +83,7 @@ def test_delay_of_the_scenario_and_of_the_call():
     assert by_call.cer > repeat(varifold.OLVF, made(), repeats=2).cer
 
 
-def test_one_repeat_has_no_spread_and_none_is_refused():
+def test_one_repeat_has_no_spread_and_none_is_rejected():
     assert repeat(varifold.OLVF, made(), repeats=1).std("cer") == 0.0
     assert "1 repeat: cer" in str(repeat(varifold.OLVF, made(), repeats=1))
     with pytest.raises(ParameterError, match="repeats"):
@@ -92,7 +92,7 @@ def test_one_repeat_has_no_spread_and_none_is_refused():
         repeat(varifold.OLVF, made(), scale="standard")
 
 
-def test_what_cannot_be_repeated_is_refused():
+def test_what_cannot_be_repeated_is_rejected():
     block = made(20)
     with pytest.raises(ParameterError, match=r"class or function .* Got a OLVF instead"):
         repeat(varifold.OLVF(), block)

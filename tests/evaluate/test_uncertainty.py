@@ -1,4 +1,4 @@
-"""Intervals and sets in evaluations: scores, curves, kept answers, late labels."""
+"""Intervals and sets in evaluations: scores, curves, kept predictions, late labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_scores_of_sets_by_hand() -> None:
     assert (found.covered, found.size, found.empty, found.all_labels) == pytest.approx((1 / 3, 1.0, 1 / 3, 2 / 3))
 
 
-def test_known_labels_are_counted_at_the_time_of_the_answer() -> None:
+def test_known_labels_are_counted_at_the_time_of_the_prediction() -> None:
     tally = SetTally((0.9,))
     assert tally.known_before(np.array([0, 0, 2]), np.array([0, 1, 3])).tolist() == [0, 1, 2]
     assert tally.known_before(np.array([1]), np.array([0, 1])).tolist() == [2, 3]

@@ -100,7 +100,7 @@ def test_tracking_does_not_change_the_run():
     assert tracked.metrics() | {"us_per_instance": 0} == pytest.approx(plain.metrics() | {"us_per_instance": 0})
 
 
-def test_refusals():
+def test_rejections():
     with pytest.raises(ParameterError, match="curve_points"):
         prequential(varifold.OLVF(), [], curve_points=0)
     with pytest.raises(ParameterError, match="track"):

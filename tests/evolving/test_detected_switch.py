@@ -216,18 +216,18 @@ def test_eviction_takes_features_out_of_map_and_models():
 
 def test_drawing_is_repeatable_and_depends_on_the_seed():
     instances = stream([(100, "a"), (10, "ab"), (200, "b")])
-    answers = [run(CWFE(combine="s", seed=seed), instances) for seed in (1, 1, 2)]
-    assert (answers[0] == answers[1]).all()
-    assert (answers[0] != answers[2]).any()
+    predictions = [run(CWFE(combine="s", seed=seed), instances) for seed in (1, 1, 2)]
+    assert (predictions[0] == predictions[1]).all()
+    assert (predictions[0] != predictions[2]).any()
 
 
-def test_a_map_too_wide_is_said_and_left_out():
+def test_a_map_too_wide_is_reported_and_left_out():
     model = varifold.PAFE(max_dense=4)
     run(model, stream([(100, "a"), (10, "ab"), (50, "b")]))
     assert model.switches == [111]
     assert any("max_dense=4" in note for note in model.traits.notes)
 
 
-def test_overlap_longer_than_switch_is_refused():
+def test_overlap_longer_than_switch_is_rejected():
     with pytest.raises(varifold.errors.ParameterError, match="at most switch=5"):
         CWFE(switch=5, overlap=6)

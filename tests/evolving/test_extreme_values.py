@@ -1,4 +1,4 @@
-"""Streams without any order in what joins and goes: both doors and a copy agree to the bit, answers stay finite."""
+"""Streams without any order in what joins and goes: both APIs and a copy agree to the bit, predictions stay finite."""
 
 import pickle
 
@@ -77,7 +77,7 @@ def test_disorder(seed):
     same(one, copy)
 
 
-def spoiled():
+def corrupted():
     """(array, what is done to it): each would be read or written beyond what is held."""
     beyond, shorter, longer = (lambda a: a + 10**6), (lambda a: a[:-1]), (lambda a: np.concatenate([a, a]))
     yield from ((key, beyond) for key in ("map.input", "map.output", "overlap.input", "overlap.output", "overlap.lead"))
@@ -91,8 +91,8 @@ def spoiled():
     yield "map.input", lambda a: a.astype(np.float64)
 
 
-@pytest.mark.parametrize(("key", "spoil"), list(spoiled()))
-def test_a_spoiled_state_is_refused(key, spoil):
+@pytest.mark.parametrize(("key", "corrupt"), list(corrupted()))
+def test_a_corrupted_state_is_rejected(key, corrupt):
     rng = np.random.default_rng(3)
     model = varifold.CWFE()
     for step in range(140):
@@ -106,4 +106,4 @@ def test_a_spoiled_state_is_refused(key, spoil):
     fresh = varifold.CWFE()
     fresh._engine.fill(names, labels, dict(arrays))
     with pytest.raises(ValueError, match=r"belong|has the shape|holds numbers"):
-        varifold.CWFE()._engine.fill(names, labels, {**arrays, full: spoil(arrays[full])})
+        varifold.CWFE()._engine.fill(names, labels, {**arrays, full: corrupt(arrays[full])})

@@ -101,6 +101,6 @@ def test_a_restored_learner_goes_on_to_the_bit_through_a_switch() -> None:
     assert model.to_bytes() == twin_.to_bytes()
 
 
-def test_an_overlap_longer_than_the_stream_before_the_switch_is_refused() -> None:
+def test_an_overlap_longer_than_the_stream_before_the_switch_is_rejected() -> None:
     with pytest.raises(ParameterError, match="'overlap' parameter of FESLRegressor must be at most switch=5"):
         FESLRegressor(switch=5, overlap=6)

@@ -57,7 +57,7 @@ def test_the_memory_of_an_overlap_is_given_back_after_the_switch():
 
 
 @pytest.mark.parametrize("slot", [-1, 10**6])
-def test_the_role_of_a_slot_that_there_is_not_is_refused(slot):
+def test_the_role_of_a_slot_that_there_is_not_is_rejected(slot):
     learner = CWFE()
     learner.learn_one({"a": 1.0}, True)
     with pytest.raises(IndexError, match="no feature has the slot"):

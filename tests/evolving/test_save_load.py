@@ -1,4 +1,4 @@
-"""The compiled model inside another one: it answers, learns, grows, forgets and is saved there as it is alone."""
+"""The compiled model inside another one: it predicts, learns, grows, forgets and is saved there as it is alone."""
 
 import numpy as np
 import pytest

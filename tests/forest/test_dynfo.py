@@ -48,7 +48,7 @@ def test_follows_the_oracle(name: str, labels: str) -> None:
 
 
 def sensors(n: int, seed: int = 0) -> list[tuple[dict[str, Any], str, float]]:
-    """Two numbers and a string that decide, each away half of the time, beside noise; the rule turns round half-way."""
+    """Two numbers and a string that decide, each absent half of the time, and noise; the rule turns round half-way."""
     rng = random.Random(seed)
     rows = []
     for t in range(n):
@@ -98,7 +98,7 @@ def test_an_instance_that_no_stump_can_judge_gets_the_frequencies() -> None:
     assert model.predict_proba_one({lone: 1.0}) == {"a": pytest.approx(0.75), "b": pytest.approx(0.25)}
 
 
-def test_neighbouring_doubles_are_told_apart() -> None:
+def test_neighbouring_doubles_are_distinguished() -> None:
     low, high = 1.0, math.nextafter(1.0, 2.0)
     model = DynFo(M=3)
     for step in range(200):

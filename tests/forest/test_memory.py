@@ -51,7 +51,7 @@ def test_no_memory_left_is_an_exception_after_which_learning_goes_on(tmp_path):
 
 
 def churning(levels, lifetime, count, seed=0):
-    """A column that is always there and whose strings change for ever, beside one of four strings."""
+    """A column that is always there and whose strings change for ever, next to one of four strings."""
     rng = random.Random(seed)
     for step in range(count):
         version = f"v{step // lifetime * levels + rng.randrange(levels)}"
@@ -94,7 +94,7 @@ def test_a_level_that_returns_starts_again():
 
 
 @pytest.mark.parametrize("slot", [-1, 10**6])
-def test_a_slot_that_there_is_not_is_refused(slot):
+def test_a_slot_that_there_is_not_is_rejected(slot):
     model = ORF3V()
     model.learn_one({"a": 1.0}, True)
     for call in (model._engine.model.role, model._engine.model.feature_distribution):

@@ -100,15 +100,15 @@ def state(model):
 
 
 @pytest.mark.parametrize("name", ["default", "paper", "prune", "gap"])
-def test_both_doors_lead_to_the_same_room(name):
+def test_both_apis_lead_to_the_same_memory(name):
     rows = stream(600, seed=1, labels=("a", "b", "c"), weights=True, late=300)
     one, many = ORF3V(**SETTINGS[name]), ORF3V(**SETTINGS[name])
-    answers = []
+    predictions = []
     for x, y, w in rows:
-        answers.append(one.predict_one(x))
+        predictions.append(one.predict_one(x))
         one.learn_one(x, y, w)
     block = to_block([x for x, _, _ in rows], [y for _, y, _ in rows], [w for _, _, w in rows])
-    assert many.predict_learn_many(block) == answers
+    assert many.predict_learn_many(block) == predictions
     assert state(one) == state(many)
 
 
@@ -190,19 +190,19 @@ def churn(n, seed=0, text=True):
     return rows
 
 
-def test_forgotten_names_leave_room_for_others_through_both_doors(tmp_path):
+def test_forgotten_names_free_memory_for_others_in_both_apis(tmp_path):
     rows = churn(6000)
     one, many, kept = (ORF3V(window=40, delta=0.01) for _ in range(3))
     block = to_block([x for x, _ in rows], [y for _, y in rows])
-    answers = []
+    predictions = []
     for i, (x, y) in enumerate(rows):
-        answers.append(one.predict_one(x))
+        predictions.append(one.predict_one(x))
         one.learn_one(x, y)
         kept.learn_one(x, y)
         if i == 3000:
             kept.save(tmp_path / "half")
             kept = load(tmp_path / "half")
-    assert many.predict_learn_many(block) == answers
+    assert many.predict_learn_many(block) == predictions
     assert state(one) == state(many) == state(kept)
     assert one._engine.model.pruned > 100
     assert one._engine.space.size < 60, "slots are used again"
@@ -272,7 +272,7 @@ def test_the_seed_decides_the_thresholds():
     assert models[0].traits.multiclass == "native"
 
 
-def test_importance_follows_what_a_feature_tells():
+def test_importance_follows_the_information_of_a_feature():
     model = ORF3V()
     rng = np.random.default_rng(10)
     for _ in range(2000):
@@ -286,7 +286,7 @@ def test_importance_follows_what_a_feature_tells():
 
 
 @pytest.mark.parametrize("vote", ["prior", "paper"])
-def test_importance_tells_the_deciding_feature_where_every_forest_favours_the_frequent_label(vote):
+def test_importance_finds_the_deciding_feature_where_every_forest_favours_the_frequent_label(vote):
     """The rarer feature decides; by the share of right votes the other one, seen more often, would look better."""
     model = ORF3V(vote=vote)
     for step in range(300):

@@ -55,9 +55,9 @@ def test_follows_the_oracle(alpha, temper):
 
 def second_half(model, rows):
     block = to_block([x for x, _ in rows], [y for _, y in rows])
-    said = model.predict_learn_many(block)
+    predicted = model.predict_learn_many(block)
     half = len(rows) // 2
-    return float(np.mean([a == y for a, (_, y) in zip(said[half:], rows[half:], strict=True)]))
+    return float(np.mean([a == y for a, (_, y) in zip(predicted[half:], rows[half:], strict=True)]))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -95,8 +95,8 @@ def test_a_real_set_of_many_labels_gains():
     for pairs in (0, 10):
         model = ORF3V(pairs=pairs)
         codes, _ = model.run_block(block.take(kept))
-        answers = np.array([*model.classes, None], dtype=object)[codes]
-        errors[pairs] = np.mean(answers != np.array(block.labels.values, dtype=object)[block.codes[kept]])
+        predictions = np.array([*model.classes, None], dtype=object)[codes]
+        errors[pairs] = np.mean(predictions != np.array(block.labels.values, dtype=object)[block.codes[kept]])
     assert errors[10] < 0.85 * errors[0]
 
 
@@ -106,18 +106,18 @@ def state(model):
 
 
 @pytest.mark.parametrize("cut", [0, 45, 160, 600])
-def test_both_doors_and_a_file_lead_to_the_same_room(cut, tmp_path):
+def test_both_apis_and_a_file_lead_to_the_same_memory(cut, tmp_path):
     rows = list(changing(1000))
     one, many = (ORF3V(pairs=3, window=60, delta=0.01) for _ in range(2))
-    answers = []
+    predictions = []
     for t, (x, y, w) in enumerate(rows):
         if t == cut:
             one.save(tmp_path / "model")
             one = load(tmp_path / "model")
-        answers.append(one.predict_one(x))
+        predictions.append(one.predict_one(x))
         one.learn_one(x, y, w)
     block = to_block([x for x, _, _ in rows], [y for _, y, _ in rows], [w for _, _, w in rows])
-    assert many.predict_learn_many(block) == answers
+    assert many.predict_learn_many(block) == predictions
     assert state(one) == state(many)
 
 

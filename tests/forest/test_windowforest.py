@@ -139,11 +139,11 @@ def test_learns_an_exclusive_or_of_two_among_ten() -> None:
 
 def test_learns_a_pair_of_categories() -> None:
     rng = random.Random(1)
-    answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
+    prediction = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
     rows: Labelled = []
     for _ in range(1500):
         x = {f"c{i}": rng.choice("uvwxyz") for i in range(5)}
-        rows.append((x, answer[x["c0"], x["c1"]], 1.0))
+        rows.append((x, prediction[x["c0"], x["c1"]], 1.0))
     assert errors(WindowForest(), rows) < 0.08
 
 

@@ -71,7 +71,7 @@ def labelled(rng: random.Random, labels: int, numeric: bool = False) -> tuple[di
 
 
 def accepted(call: Callable[..., Any], *given: Any) -> bool:
-    """Whether the call went through; the library may refuse in its own words and in no others."""
+    """Whether the call went through; the library may reject in its own words and in no others."""
     try:
         call(*given)
     except VarifoldError:
@@ -85,7 +85,7 @@ def assert_whole(learner: Any) -> None:
             assert np.isfinite(array).all(), f"{name} holds NaN or infinity"
 
 
-def assert_answers(learner: Any, x: dict[Any, Any]) -> None:
+def assert_predictions(learner: Any, x: dict[Any, Any]) -> None:
     try:
         label, parts = learner.predict_one(x), learner.explain_one(x)
         proba = {} if is_regressor(learner) else learner.predict_proba_one(x)
@@ -103,8 +103,8 @@ def assert_answers(learner: Any, x: dict[Any, Any]) -> None:
         assert all(math.isfinite(part) for part in parts.values()), parts
 
 
-def second_door(learner: Any, rows: list[tuple[dict[Any, Any], Any, float]], rng: random.Random) -> None:
-    """Learn what the first door took through the second, in pieces; a piece whose names clash goes one by one."""
+def second_api(learner: Any, rows: list[tuple[dict[Any, Any], Any, float]], rng: random.Random) -> None:
+    """Learn what the first API took through the second, in pieces; a piece whose names clash goes one by one."""
     start = 0
     while start < len(rows):
         size = rng.choice((1, 7, 50, 200))
@@ -120,20 +120,20 @@ def second_door(learner: Any, rows: list[tuple[dict[Any, Any], Any, float]], rng
 
 
 def episode(learner: Any, seed: int, length: int) -> None:
-    """A life of `length` hostile instances; afterwards both doors agree and every number is finite."""
+    """A life of `length` hostile instances; afterwards both APIs agree and every number is finite."""
     rng = random.Random(seed)
     labels = rng.choice((1, 2, 2, 5, len(LABELS)))
     fresh, taken = learner.clone(), []
     for t in range(length):
         row = labelled(rng, labels, is_regressor(learner))
         if t % 3 == 0:
-            assert_answers(learner, row[0])
+            assert_predictions(learner, row[0])
         if accepted(learner.learn_one, *row):
             taken.append(row)
     assert_whole(learner)
     type(learner).from_bytes(learner.to_bytes())  # what can learn can be saved
     assert len(learner.features) <= (learner.max_features or math.inf)
-    second_door(fresh, taken, rng)
+    second_api(fresh, taken, rng)
     assert state(fresh) == state(learner), "the two doors, or a refused instance, led elsewhere"
 
 
@@ -163,13 +163,13 @@ def hostile_block(rng: np.random.Generator, rows: int, labels: int) -> varifold.
 
 
 def assert_probabilities(codes: np.ndarray, probabilities: np.ndarray) -> None:
-    answered = probabilities[codes >= 0]
-    assert ((answered >= 0.0) & (answered <= 1.0)).all(), "probabilities outside 0 to 1"
-    assert np.allclose(answered.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
+    predicted = probabilities[codes >= 0]
+    assert ((predicted >= 0.0) & (predicted <= 1.0)).all(), "probabilities outside 0 to 1"
+    assert np.allclose(predicted.sum(axis=1), 1.0, rtol=1e-9), "probabilities that do not sum to 1"
 
 
 def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
-    """A life of `length` hostile instances through the second door, compared with the first when asked."""
+    """A life of `length` hostile instances through the second API, compared with the first when asked."""
     rng = np.random.default_rng(seed)
     labels = int(rng.choice((1, 2, 2, 5)))
     twin = learner.clone()

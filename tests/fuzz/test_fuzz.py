@@ -64,7 +64,7 @@ def test_seeded(name: str, part: int, request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", list(varifold.models))
 def test_seeded_blocks(name: str, part: int, request: pytest.FixtureRequest) -> None:
-    """Instances made with NumPy, so that 10^6 of them are soon made; every sixteenth life goes through both doors."""
+    """Instances made with NumPy, so that 10^6 of them are soon made; every sixteenth life goes through both APIs."""
     _, blocks = shares(request.config.getoption("--instances"))
     for k in range(max(1, blocks)):
         seed = part * 1_000_003 + k
@@ -109,11 +109,11 @@ def test_hypothesis(name: str, request: pytest.FixtureRequest) -> None:
         learner = settings_of(name, seed)
         fresh, taken = learner.clone(), []
         for row in rows:
-            extreme_values.assert_answers(learner, row[0])
+            extreme_values.assert_predictions(learner, row[0])
             if extreme_values.accepted(learner.learn_one, *row):
                 taken.append(row)
         extreme_values.assert_whole(learner)
-        extreme_values.second_door(fresh, taken, random.Random(seed))
+        extreme_values.second_api(fresh, taken, random.Random(seed))
         assert state(fresh) == state(learner)
 
     lives()

@@ -41,7 +41,7 @@ def test_learns_a_hump_that_a_line_cannot():
     assert errors["AROW"] > 0.3
 
 
-def test_features_beyond_max_binned_are_linear_and_said_so():
+def test_features_beyond_max_binned_are_linear_and_noted():
     model = varifold.Additive(max_binned=3)
     for t in range(50):
         model.learn_one({f"f{j}": float(t % (j + 2)) for j in range(6)}, t % 2)

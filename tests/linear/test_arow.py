@@ -51,7 +51,7 @@ def test_the_covariance_grows_with_the_space() -> None:
     follow(learner, twin(learner), mixed_stream(160, labels=3, weights=True, strings=True, seed=5, names=40))
 
 
-def test_too_many_features_make_it_diagonal_and_it_says_so() -> None:
+def test_too_many_features_make_it_diagonal_and_are_noted() -> None:
     learner = AROW(covariance="full", max_dense=4)
     learner.learn_one({f"a{j}": 1.0 for j in range(4)}, 0)
     assert not any("max_dense" in note for note in learner.traits.notes)

@@ -58,7 +58,7 @@ def test_an_outlier_does_not_change_the_weights_of_features_that_are_absent() ->
     assert model.explain_one({"a": 1.0})["a"] == pytest.approx(before, rel=1e-12)
 
 
-def test_too_many_features_make_it_diagonal_and_it_says_so() -> None:
+def test_too_many_features_make_it_diagonal_and_are_noted() -> None:
     learner = AROWRegressor(covariance="full", max_dense=4)
     learner.learn_one({f"a{j}": 1.0 for j in range(4)}, 0.0)
     assert not any("max_dense" in note for note in learner.traits.notes)

@@ -63,7 +63,7 @@ def test_every_problem_keeps_its_share_of_weights(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", [varifold.AROW, varifold.OLVF, varifold.GaussianNB, varifold.NB3])
-def test_room_for_labels_exceeds_the_need_by_half_at_most(cls: Any) -> None:
+def test_capacity_for_labels_exceeds_the_need_by_half_at_most(cls: Any) -> None:
     model = cls()
     for label in range(400):
         model.learn_one({"a": label % 7, "b": label % 11}, label)

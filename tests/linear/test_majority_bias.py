@@ -20,7 +20,7 @@ def errors(model, block):
 
 
 @pytest.mark.parametrize("make", LEARNERS)
-def test_noise_is_answered_by_the_commoner_class(make):
+def test_noise_is_predicted_as_the_commoner_class(make):
     block = noise()
     assert errors(make(), block) <= min(np.bincount(block.codes)) + 0.03 * len(block)
 

@@ -58,15 +58,15 @@ def test_olids_follows_its_equations() -> None:
 
 
 @pytest.mark.parametrize("cls", [PA, OGD, AROW, OLVF, OLSF, OLIDS, FOBOS, FTRLProximal, FTRLADP, Additive, OVFIV])
-def test_the_doors_agree(cls: Any) -> None:
+def test_the_apis_agree(cls: Any) -> None:
     """A block scores and learns in one pass, a dict predicts and learns in two."""
     rows = [(x, y) for x, y, _ in instances(300, 60)]
     singly, together = cls(), cls()
-    answers = []
+    predictions = []
     for x, y in rows:
-        answers.append(singly.predict_one(x))
+        predictions.append(singly.predict_one(x))
         singly.learn_one(x, y)
-    assert together.predict_learn_many([x for x, _ in rows], [y for _, y in rows]) == answers
+    assert together.predict_learn_many([x for x, _ in rows], [y for _, y in rows]) == predictions
     state = [{k: a.tobytes() for k, a in model._engine.dump()[2].items()} for model in (singly, together)]
     assert state[0] == state[1]
 
@@ -106,14 +106,14 @@ def test_labels_and_features_grow_past_whole_cache_lines() -> None:
 
 
 def step_by_hand(
-    arrays: dict[str, Any], edges: Any, met: Any, x: dict[int, float], own: int, r: float
+    arrays: dict[str, Any], edges: Any, seen: Any, x: dict[int, float], own: int, r: float
 ) -> tuple[Any, int]:
     """State of an Additive learner after a diagonal AROW step over values and bins, and how many were wrong."""
     state = arrays["model.state"].copy()
     inputs = []
     for slot, value in sorted(x.items()):
         inputs.append((slot, 0, value))
-        if slot and met[slot] >= 4:
+        if slot and seen[slot] >= 4:
             inputs.append((slot, 2 * (1 + int((value > edges[slot]).sum())), 1.0))
     target = np.where(np.arange(state.shape[1]) == own, 1.0, -1.0)
     score = sum(state[slot, :, at] * v for slot, at, v in inputs)

@@ -42,7 +42,7 @@ def test_raw_scale_does_not_diverge(size):
     assert np.abs(margins).max() < 1e3
 
 
-def test_an_absent_feature_is_heard_through_its_twin():
+def test_an_absent_feature_is_recovered_from_its_twin():
     """The label is the sign of a; b is nearly a. Where a is gone, b speaks for it though it was never alone before."""
     rng = np.random.default_rng(0)
     model = OCDS()
@@ -53,7 +53,7 @@ def test_an_absent_feature_is_heard_through_its_twin():
     assert model.predict_one({"b": -2.0}) is False
 
 
-def test_says_when_the_graph_is_full():
+def test_a_full_graph_is_noted():
     model = OCDS(max_dense=3)
     model.learn_one({"a": 1.0, "b": 2.0, "c": 3.0}, True)
     assert not any("max_dense" in note for note in model.traits.notes)

@@ -65,7 +65,7 @@ def test_where_the_sparse_form_leaves_its_oracle_two_weights_were_equal(scale: s
 
     Equal in the equations need not be equal in floating point: two features that are met for the second time in one
     instance are both one deviation from their means and get steps of the same size, each through other roundings (the
-    oracle computes mean and deviation anew and projects every weight, the rule runs Welford's sums and keeps one
+    oracle computes mean and deviation again and projects every weight, the rule runs Welford's sums and keeps one
     factor). Which of the two is given up is then decided by the last bit. So a stream may leave the oracle, but only
     at a step whose cut went between weights, not 0, with a relative gap below 1e-12 (seeds 2 and 4 do); any other
     disagreement fails here.

@@ -84,7 +84,7 @@ def test_what_a_silent_sensor_read_before_helps():
     assert wrong[64] < 0.8 * wrong[0]
 
 
-def test_both_doors_and_copies_agree_to_the_bit():
+def test_both_apis_and_copies_agree_to_the_bit():
     stream = mixed_stream(200, labels=3, weights=True, strings=True, seed=6)
     rows, y, w = zip(*[row for row in stream if row[2] > 0], strict=True)
     one, many = Recalling(binned=True, most=4), Recalling(binned=True, most=4)
@@ -101,6 +101,6 @@ def test_the_parts_of_an_explanation_sum_to_the_margin():
     model = Recalling(binned=True)
     model.learn_many(rows, y)
     for x in (rows[0], rows[-1], {"steady": 1.0}, {"failing": 2.0}):
-        told = model.explain_one(x)
-        assert set(told) >= {"steady", "failing"}
-        assert sum(told.values()) == pytest.approx(model.margins_one(x)[model.predict_one(x)], abs=1e-12)
+        parts = model.explain_one(x)
+        assert set(parts) >= {"steady", "failing"}
+        assert sum(parts.values()) == pytest.approx(model.margins_one(x)[model.predict_one(x)], abs=1e-12)

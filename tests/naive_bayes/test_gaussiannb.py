@@ -58,16 +58,16 @@ def test_online_em_follows_the_definition(labels, weights):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_numbers_alone_are_scored_as_those_beside_strings(intercept):
+def test_numbers_alone_are_scored_as_those_next_to_strings(intercept):
     """Two classes and no string values have a path of their own: it must agree to the last bit."""
-    alone, beside = GaussianNB(fit_intercept=intercept), GaussianNB(fit_intercept=intercept)
+    alone, next_to = GaussianNB(fit_intercept=intercept), GaussianNB(fit_intercept=intercept)
     rows = [row for row in stream(n=120, d=200, weights=True) if row[0]]
     assert max(len(x) for x, _, _ in rows) > 64
     for step, (x, y, w) in enumerate(rows):
         if step > 2:
-            assert alone.margins_one(x) == beside.margins_one(x)
+            assert alone.margins_one(x) == next_to.margins_one(x)
         alone.learn_one(x, y, w)
-        beside.learn_one({**x, "colour": "red"} if step == 0 else x, y, w)
+        next_to.learn_one({**x, "colour": "red"} if step == 0 else x, y, w)
     assert len(alone.margins_one(rows[0][0])) == 2
 
 

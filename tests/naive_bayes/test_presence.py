@@ -12,7 +12,7 @@ import varifold
 
 @pytest.mark.parametrize("bound", [None, 7])
 def test_kept_logarithms_follow_the_counts(bound: int | None) -> None:
-    """A copy from a pickle has kept none: it answers by the counts alone."""
+    """A copy from a pickle has kept none: it predicts by the counts alone."""
     rng = random.Random(3)
     model = varifold.AutoClassifier("fast", max_features=bound)
     for step in range(400):

@@ -53,7 +53,7 @@ def test_an_evicted_feature_leaves_the_window():
 
 
 @pytest.mark.parametrize(("k", "window", "widest"), [(0, 5, 5), (65, 5, 5), (1, 0, 5), (1, 5, 0)])
-def test_a_model_refuses_sizes_it_has_no_memory_for(k, window, widest):
+def test_a_model_rejects_sizes_it_has_no_memory_for(k, window, widest):
     with pytest.raises(ValueError, match="is 1 to 64"):
         NeighboursModel(k, window, widest)
 
@@ -66,7 +66,7 @@ def growing(count, seed=0):
         yield {f"f{j}": float(rng.normal()) for j in names}, "ab"[int(rng.integers(2))]
 
 
-def test_answers_are_the_same_with_a_table_of_values_and_without():
+def test_predictions_are_the_same_with_a_table_of_values_and_without():
     """Of 3,000 instances the table has no room for more than 87 features, of 100 for 2,621."""
     tabled, plain = varifold.Neighbours(k=3, window=100), varifold.Neighbours(k=3, window=3000)
     for step, (x, y) in enumerate(growing(100)):
@@ -89,7 +89,7 @@ def test_a_table_follows_the_ring_and_what_is_forgotten():
         model.learn_one(x, y)
 
 
-def test_values_of_single_precision_take_half_the_room():
+def test_values_of_single_precision_take_half_the_memory():
     engines = [class_engine(NeighboursModel(3, 50, single=single)) for single in (False, True)]
     for x, y in growing(60):
         for engine in engines:

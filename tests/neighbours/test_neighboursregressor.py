@@ -1,4 +1,4 @@
-"""NeighboursRegressor answers the mean of the targets of the nearest instances, as plain Python finds them."""
+"""NeighboursRegressor predicts the mean of the targets of the nearest instances, as plain Python finds them."""
 
 from __future__ import annotations
 

@@ -113,26 +113,26 @@ class PlainAutoRegressor:
 
     def ask(self, x: dict[str, float]) -> np.ndarray:
         """Return the predictions of the experts and, last, the stacks, in deviations from the mean."""
-        return self.stacked(self.said(x))
+        return self.stacked(self.predicted(x))
 
-    def said(self, x: dict[str, float]) -> np.ndarray:
+    def predicted(self, x: dict[str, float]) -> np.ndarray:
         """Return the predictions of the experts in the target's units."""
         mean, _ = self.statistics()
         scaled = self.scaler.scaled(x, 1.0, False)
-        said = []
+        predicted = []
         for place, learner in enumerate(self.learners):
             if isinstance(learner, PlainTracking):
-                said.append(learner.predict(scaled))
+                predicted.append(learner.predict(scaled))
             elif isinstance(learner, PlainGradient):
-                said.append(mean + learner.score(scaled))
+                predicted.append(mean + learner.score(scaled))
             else:
-                said.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x))
-        return np.array(said)
+                predicted.append(learner.predict_one(dict.fromkeys(x, 1.0) if place == PRESENCE else x))
+        return np.array(predicted)
 
-    def stacked(self, said: np.ndarray) -> np.ndarray:
+    def stacked(self, predicted: np.ndarray) -> np.ndarray:
         """Return predictions in deviations from the mean, and those of the stacks."""
         mean, deviation = self.statistics()
-        z = (said - mean) / deviation
+        z = (predicted - mean) / deviation
         stacked = [stack[:-1] @ z + stack[-1] for stack in self.stacks]
         return np.append(z, np.clip(stacked, z.min() - self.typical, z.max() + self.typical))
 
@@ -188,7 +188,7 @@ class PlainAutoRegressor:
 
     def issue(self, x: dict[str, float]) -> tuple[np.ndarray | None, int]:
         """Return what the experts predict now, None if they cannot, and how many targets were learned."""
-        return (self.said(x) if self.statistics()[1] > 0.0 else None, self.rounds)
+        return (self.predicted(x) if self.statistics()[1] > 0.0 else None, self.rounds)
 
     def learn(
         self, x: dict[str, float], y: float, w: float, issued: tuple[np.ndarray | None, int] | None = None
@@ -199,8 +199,8 @@ class PlainAutoRegressor:
         mean, deviation = self.statistics()
         known = {name: v for name, v in x.items() if name in self.scaler.past}
         if deviation > 0.0:
-            said = None if issued is None else issued[0]
-            z = self.ask(known) if said is None else self.stacked(said)
+            predicted = None if issued is None else issued[0]
+            z = self.ask(known) if predicted is None else self.stacked(predicted)
             y = self.without_outlier(y, float(mean + deviation * self.portions() @ z), deviation)
         if deviation > 0.0 and (issued is None or issued[0] is not None):
             lag = 0 if issued is None else self.rounds - issued[1]

@@ -51,7 +51,7 @@ class Evidence:
         held = sum(weight * self.count[name] for name, (weight, _) in self.names.items())
         return held / self.instances + self.amount_weight * math.log(self.count.total() / self.instances + 1)
 
-    def foresee(self, names: set[Any], level: float) -> float:
+    def expected_error(self, names: set[Any], level: float) -> float:
         """Compute the expected value for an instance."""
         self.x, self.amount, self.level, self.present = {}, 0.0, level, names
         if self.instances:
@@ -159,7 +159,7 @@ class Conformal:
         return float(outer - further if at <= 0 else outer + further)
 
     def interval(self, names: set[Any], prediction: float, level: float) -> list[tuple[float, float]]:
-        expected = self.evidence.foresee(names, level)
+        expected = self.evidence.expected_error(names, level)
         scale = math.exp(expected) if self.evidence.started else 0.0
         scores = np.array(self.scores[-RING:])
         below = above = 0.0
@@ -177,7 +177,7 @@ class Conformal:
 
     def highest(self, names: set[Any]) -> list[float]:
         """Return the largest score of a label in each set."""
-        expected = self.evidence.foresee(names, 0.0)
+        expected = self.evidence.expected_error(names, 0.0)
         if not self.scores:
             found = [math.inf] * len(self.miss)
         else:

@@ -148,11 +148,11 @@ class PlainDynFo:
                 stump.weight -= self.epsilon * w
                 continue
             chances = [vote.get(label, 0.0) for label in self.labels]
-            answer = 0
+            prediction = 0
             for c in range(1, len(chances)):
-                answer = c if chances[c] > chances[answer] + TIE else answer
+                prediction = c if chances[c] > chances[prediction] + TIE else prediction
             a = self.alpha * w
-            stump.weight = ((2 * a if self.labels[answer] == y else 0.0) + stump.weight) / (1 + a)
+            stump.weight = ((2 * a if self.labels[prediction] == y else 0.0) + stump.weight) / (1 + a)
 
     def renew(self, alive: list[int]) -> None:
         weights = sorted(stump.weight for stump in self.stumps)

@@ -12,7 +12,7 @@ from tests.oracles.harness import ONE
 Seen = tuple[set[Any], Any, float]
 
 
-def answer_of(chances: dict[Any, float]) -> Any:
+def prediction_of(chances: dict[Any, float]) -> Any:
     """Return the first label that no other exceeds by more than rounding."""
     return next(label for label, chance in chances.items() if chance > max(chances.values()) - 1e-9)
 
@@ -66,8 +66,8 @@ class PlainFAE:
     def votes(self, x: dict[Any, float]) -> list[dict[Any, float]]:
         found = [member.probabilities(set(x), self.labels, self.prior) for member in self.members]
         if self.hard:
-            best = [answer_of(vote) for vote in found]
-            return [{label: float(label == answer) for label in self.labels} for answer in best]
+            best = [prediction_of(vote) for vote in found]
+            return [{label: float(label == prediction) for label in self.labels} for prediction in best]
         return found
 
     def scores(self, x: dict[Any, float]) -> dict[Any, float]:
@@ -82,9 +82,9 @@ class PlainFAE:
     def learn(self, x: dict[Any, float], y: Any, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
         names = set(x) - {ONE}
         if self.members:
-            self.right.append(answer_of(self.scores(x)) == y)
+            self.right.append(prediction_of(self.scores(x)) == y)
             for member, vote in zip(self.members, self.votes(x), strict=True):
-                member.right.append(answer_of(vote) == y)
+                member.right.append(prediction_of(vote) == y)
         for seen in [self.seen, *(member.seen for member in self.members)]:
             seen.append((set(names), y, w))
         best = set(sorted(order, key=lambda name: (-np.float32(self.weight(name)), order[name]))[: self.M])

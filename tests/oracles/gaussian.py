@@ -49,8 +49,8 @@ class Gaussians:
     def absorb(self, x, y, w_own, w_common, w_mean):
         for j in x:
             self.seen[j] += 1
-        met = [j for j in range(self.width) if self.seen[j] >= 2]
-        present, absent = [j for j in met if j in x], [j for j in met if j not in x]
+        seen_twice = [j for j in range(self.width) if self.seen[j] >= 2]
+        present, absent = [j for j in seen_twice if j in x], [j for j in seen_twice if j not in x]
         full = self.covariance(y)
         among = full[np.ix_(present, present)] + 0.05 * np.eye(len(present))
         far = np.zeros(self.width)
@@ -59,7 +59,7 @@ class Gaussians:
         far[absent] = gain @ far[present]
         goal = np.outer(far, far)
         goal[np.ix_(absent, absent)] += full[np.ix_(absent, absent)] - gain @ full[np.ix_(present, absent)]
-        at = np.ix_(met, met)
+        at = np.ix_(seen_twice, seen_twice)
         for cov, n, w in ((self.own[y], self.members[y], w_own), (self.common, self.total, w_common)):
             cov[at] += (1.0 - (1.0 - (n + 3.0) ** -0.7) ** w) * (goal[at] - cov[at])
         for j in present:

@@ -226,15 +226,15 @@ class Surroundings:
         old = [n for n in found if n in self.last]
         if self.bound is not None and len(self.last) + len(new) > self.bound:
             fit = max(0, min(len(new), self.bound - len(old)))
-            room = self.bound - len(self.last)
-            if fit > room:
-                self.make_room(max(fit - room, self.bound // 16), spared=set(old))
+            space = self.bound - len(self.last)
+            if fit > space:
+                self.make_space(max(fit - space, self.bound // 16), spared=set(old))
             new = new[:fit]
         for name in new:
             self.slots.add(name, found[name][1])
         return {n: found[n] for n in (*old, *new)}
 
-    def make_room(self, count: int, spared: set[Any]) -> None:
+    def make_space(self, count: int, spared: set[Any]) -> None:
         def rank(name: Any) -> tuple[Any, ...]:
             age = (self.last[name], self.slots.of[name])
             return (self.twin.weight(name), *age) if self.evict == "lightest" else age

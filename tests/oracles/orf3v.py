@@ -38,7 +38,7 @@ class Feature:
 
     def __init__(self, slot: int, t: int) -> None:
         self.slot, self.first, self.weight = slot, t, 1.0
-        self.told: list[tuple[float, float]] = []  # (sample weight, log P(y) / prior(y)) of every vote
+        self.evidence: list[tuple[float, float]] = []  # (sample weight, log P(y) / prior(y)) of every vote
         self.rounds: list[int] = []
         self.digests: dict[int, DigestOracle] = {}
         self.numbers = self.texts = self.serial = self.refreshed = 0
@@ -183,11 +183,11 @@ class ORF3VOracle:
         return next((f for f in self.features.values() if f.slot == slot and f.stumps is not None), None)
 
     def drawn(self, entries, numbers) -> int:
-        told = {f.slot: self.told(f)[0] for f in self.features.values()}
+        evidence = {f.slot: self.evidence(f)[0] for f in self.features.values()}
         slots = [entries[scramble(scramble(scramble(self.seed) ^ self.t) ^ k) % len(entries)] for k in numbers]
         best = slots[0]
         for slot in slots[1:]:
-            best = slot if told.get(slot, 0.0) > told.get(best, 0.0) + TIE else best
+            best = slot if evidence.get(slot, 0.0) > evidence.get(best, 0.0) + TIE else best
         return best
 
     def name_slots(self, x) -> None:
@@ -238,16 +238,16 @@ class ORF3VOracle:
             lift = ballot[y]
             if self.vote == "paper":
                 lift = math.log(ballot[y] * sum(self.mass) / self.mass[y]) if ballot[y] > TIE else 0.0
-            f.told.append((a, lift))
+            f.evidence.append((a, lift))
 
     def information(self, f) -> float:
         """Return the bits per vote, older ones discounted at rate alpha."""
-        top, bottom = self.told(f)
+        top, bottom = self.evidence(f)
         return top / bottom / math.log(2) if bottom else 0.0
 
-    def told(self, f) -> tuple[float, float]:
+    def evidence(self, f) -> tuple[float, float]:
         top = bottom = 0.0
-        for a, lift in f.told:
+        for a, lift in f.evidence:
             top, bottom = (top + a * lift) / (1 + a), (bottom + a) / (1 + a)
         return top, bottom
 
@@ -259,8 +259,8 @@ class ORF3VOracle:
         top = max(scores.values())
         weight = {c: math.exp(s - top) for c, s in scores.items()}
         p = {c: v / sum(weight.values()) for c, v in weight.items()}
-        answer = [p.get(c, 0.0) for c in range(len(self.labels))]
-        self.grids.judge(values, self.mass, answer, y, w, self.temper)
+        prediction = [p.get(c, 0.0) for c in range(len(self.labels))]
+        self.grids.judge(values, self.mass, prediction, y, w, self.temper)
         if not self.temper:
             return
         mean = sum(p[c] * evidence[c] for c in known)

@@ -75,20 +75,20 @@ class PairsOracle:
         self.voting: list[PairOracle | None] = [None] * limit
         self.trials: list[PairOracle | None] = [None] * limit
 
-    def met(self, places, values) -> list[tuple[int, PairOracle, tuple[int, int]]]:
+    def cells_of(self, places, values) -> list[tuple[int, PairOracle, tuple[int, int]]]:
         cells = [(p, pair, pair.cell(values)) for p, pair in enumerate(places) if pair is not None]
         return [(p, pair, cell) for p, pair, cell in cells if cell is not None]
 
     def votes(self, values, mass) -> list[float]:
         out = [0.0] * len(mass)
-        for _, pair, cell in self.met(self.voting, values):
+        for _, pair, cell in self.cells_of(self.voting, values):
             out = [v + pair.factor * lift for v, lift in zip(out, pair.lifts(cell, mass), strict=True)]
         return out
 
     def judge(self, values, mass, probabilities, y, w, tempered) -> None:
         """Update trials and votes by one label; `probabilities` is the prediction with all votes."""
         for places, sign in ((self.voting, -1), (self.trials, 1)):
-            for _, pair, cell in self.met(places, values):
+            for _, pair, cell in self.cells_of(places, values):
                 lift = pair.lifts(cell, mass)
                 other = sum(p * math.exp(sign * pair.factor * v) for p, v in zip(probabilities, lift, strict=True))
                 pair.gains.append((self.alpha * w, pair.factor * lift[y] - sign * math.log(other)))
@@ -100,16 +100,16 @@ class PairsOracle:
 
     def absorb(self, values, y, w) -> None:
         for places in (self.voting, self.trials):
-            for _, pair, cell in self.met(places, values):
+            for _, pair, cell in self.cells_of(places, values):
                 pair.counts[*cell, y] = pair.counts.get((*cell, y), 0.0) + w
                 pair.seen += 1
                 pair.stale = pair.seen in (TRIAL * 2**k for k in range(40))
 
     def decide(self, values) -> None:
-        for p, pair, _ in self.met(self.voting, values):
+        for p, pair, _ in self.cells_of(self.voting, values):
             if pair.seen % TRIAL == 0 and pair.mean() < -TIE:
                 self.voting[p] = None
-        for p, pair, _ in self.met(self.trials, values):
+        for p, pair, _ in self.cells_of(self.trials, values):
             if pair.seen == TRIAL // 2 and pair.mean() < -TIE:
                 self.trials[p] = None
             elif pair.seen >= TRIAL:

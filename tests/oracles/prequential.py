@@ -21,11 +21,11 @@ def evaluate(learner, pairs, delays=None, scored_from=0, positive=None):
             order.append(y)
         memos.append({"memo": learner.memo_one(x)} if hasattr(learner, "memo_one") else {})
         proba = learner.predict_proba_one(x)
-        answer = learner.predict_one(x)
+        prediction = learner.predict_one(x)
         best = max(learned.values(), default=0)
         majority = next((c for c in order if learned[c] == best), None) if best else None
         if y is not None and t >= scored_from:
-            rows.append((y, answer, proba, majority, learned[y] > 0))
+            rows.append((y, prediction, proba, majority, learned[y] > 0))
         while due and due[0][0] < t + 1:
             _, i = due.pop(0)
             learner.learn_one(*pairs[i], **memos[i])
@@ -47,10 +47,10 @@ def metrics(rows, labels, positive):
     f1s, recalls = {}, []
     for c in labels:
         true = sum(y == c for y, *_ in rows)
-        said = sum(a == c for _, a, *_ in rows)
+        predicted = sum(a == c for _, a, *_ in rows)
         hit = sum(y == c == a for y, a, *_ in rows)
-        if true + said:
-            f1s[c] = 2 * hit / (true + said)
+        if true + predicted:
+            f1s[c] = 2 * hit / (true + predicted)
         if true:
             recalls.append(hit / true)
     bins = {}

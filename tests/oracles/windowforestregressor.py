@@ -33,15 +33,15 @@ class WindowForestRegressorOracle(WindowForestOracle):
 
     # ---------------------------------------------------------------- predicting
 
-    def said(self, x: Row) -> list[list[tuple[int | None, float]]]:
+    def predicted(self, x: Row) -> list[list[tuple[int | None, float]]]:
         """Return for each tree the nodes on the path: key of the split above, and the node's prediction."""
         found = []
         for node in [*self.forest, *self.earlier]:
-            said, key, path = self.mean(), None, []
+            predicted, key, path = self.mean(), None, []
             while True:
                 y, w = np.array(node.counts).T
-                said = (w @ y + self.smoothing * said) / (w.sum() + self.smoothing)
-                path.append((key, float(said)))
+                predicted = (w @ y + self.smoothing * predicted) / (w.sum() + self.smoothing)
+                path.append((key, float(predicted)))
                 if not node.children:
                     break
                 key = node.split[0] if node.split else 0
@@ -54,14 +54,14 @@ class WindowForestRegressorOracle(WindowForestOracle):
             return 0.0
         if not self.forest and not self.earlier:
             return self.mean()
-        return float(np.dot(self.weights(), [path[-1][1] for path in self.said(x)]))
+        return float(np.dot(self.weights(), [path[-1][1] for path in self.predicted(x)]))
 
     def scores(self, x: Row) -> list[float]:
         return [self.predict(x)]
 
     def parts(self, x: Row) -> dict[int, float]:
         """Return the contribution of each column's splits (by slot); the rest of the prediction has the key 0."""
-        paths = self.said(x)
+        paths = self.predicted(x)
         found: dict[int, float] = {}
         for weight, path in zip(self.weights() if paths else [], paths, strict=True):
             for (_, before), (key, after) in itertools.pairwise(path):
@@ -82,8 +82,8 @@ class WindowForestRegressorOracle(WindowForestOracle):
             return
         error = abs(y - self.predict(x))
         if self.forest and self.earlier:
-            said, n = [path[-1][1] for path in self.said(x)], len(self.forest)
-            self.compare(self.loss(abs(y - np.mean(said[:n]))), self.loss(abs(y - np.mean(said[n:]))))
+            predicted, n = [path[-1][1] for path in self.predicted(x)], len(self.forest)
+            self.compare(self.loss(abs(y - np.mean(predicted[:n]))), self.loss(abs(y - np.mean(predicted[n:]))))
         self.watch(self.loss(error))
         if self.judged > 1 and self.typical:
             error = min(error, 10 * self.typical)

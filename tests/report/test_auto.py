@@ -22,7 +22,7 @@ def test_the_report_becomes_a_picture(model, tmp_path):
     assert target.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_inspect_tells_the_report_and_draws_it(model, tmp_path, capsys):
+def test_inspect_prints_the_report_and_draws_it(model, tmp_path, capsys):
     file, picture = str(tmp_path / "m.vf"), tmp_path / "report.png"
     model.save(file)
     assert main(["inspect", file, "--plot", str(picture)]) == 0

@@ -43,7 +43,7 @@ def test_distributions_of_a_feature(run, tmp_path, feature):
     assert is_picture(tmp_path / "a.png")
 
 
-def test_what_cannot_be_drawn_is_refused(run, tmp_path):
+def test_what_cannot_be_drawn_is_rejected(run, tmp_path):
     model, _ = run
     with pytest.raises(UnknownNameError, match="f1"):
         plot_feature(model, "f1", tmp_path / "a.png")

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 
 from tests.serve.server import Server
 from tests.serve.test_direct import Connection
-from varifold.serve.http.protocol import make_protocol
+from varifold.serve.http.protocol import protocol_of
 
 
 class Clock:
@@ -54,7 +54,7 @@ def test_a_body_has_to_arrive_at_a_rate(size: int, open_: bool) -> None:
         config = uvicorn.Config(app, log_config=None)
         config.load()
         served: Any = SimpleNamespace(limits=SimpleNamespace(body=1 << 20), direct=lambda url: None)
-        protocol: Any = make_protocol(served, 10)(config, ServerState(), {})  # type: ignore[call-arg]
+        protocol: Any = protocol_of(served, 10)(config, ServerState(), {})  # type: ignore[call-arg]
         clock = protocol.loop = Clock()
         transport = mock.MagicMock()
         transport.is_closing.return_value = False

@@ -68,7 +68,7 @@ def test_names_of_columns_are_kept_as_scikit_learn_has_them() -> None:
     clf.fit(frame[["load"]].to_numpy(), y)
     assert clf.n_features_in_ == 1
     assert not hasattr(clf, "feature_names_in_")
-    # scikit-learn's own check goes on to demand that a frame of other columns be refused
+    # scikit-learn's own check goes on to demand that a frame of other columns be rejected
     with pytest.raises(AssertionError, match="predict did not raise"):
         check_dataframe_column_names_consistency("VarifoldClassifier", VarifoldClassifier("arow"))
 
@@ -155,7 +155,7 @@ def test_every_kind_of_table_gives_the_same_state() -> None:
         assert VarifoldClassifier("arow").fit(frame, targets).model_.to_bytes() == expected
 
 
-def test_nan_is_absence_and_sparse_cells_are_as_asked() -> None:
+def test_nan_is_absence_and_sparse_cells_are_as_requested() -> None:
     dense = np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, 0.0]])
     y = [0, 1, 0]
     seen = VarifoldClassifier("arow").fit(dense, y).features_
@@ -223,7 +223,7 @@ def test_integer_labels_and_weights_reach_the_learner() -> None:
     assert clf.predict(frame).dtype == numbers.dtype
 
 
-def test_what_cannot_be_learned_is_refused_and_changes_nothing() -> None:
+def test_what_cannot_be_learned_is_rejected_and_changes_nothing() -> None:
     frame, y = plant()
     clf = VarifoldClassifier("arow").fit(frame, y)
     before = clf.model_.to_bytes()
@@ -248,7 +248,7 @@ def test_pickles_continue() -> None:
     assert states[0] == states[1]
 
 
-def test_labels_of_another_type_are_refused_and_change_nothing() -> None:
+def test_labels_of_another_type_are_rejected_and_change_nothing() -> None:
     X = pd.DataFrame({"a": [0.0, 1.0]})
     model = VarifoldClassifier("arow").fit(X, ["1", "2"])
     with pytest.raises(LabelError, match="another type"):
@@ -303,7 +303,7 @@ def test_class_weight_multiplies_the_weights_of_rows() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_numbers_and_many_labels_are_refused() -> None:
+def test_numbers_and_many_labels_are_rejected() -> None:
     draw = np.random.default_rng(0)
     X = draw.normal(size=(300, 2))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):

@@ -56,7 +56,7 @@ def test_partial_fit_continues_over_changing_columns() -> None:
     assert np.isfinite(parts.predict(pd.DataFrame({"heat": [1.0], "new": ["x"]}))).all()
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_what_does_not_fit_is_rejected() -> None:
     frame, y = table()
     reg = VarifoldRegressor().fit(frame, y)
     before = reg.model_.to_bytes()

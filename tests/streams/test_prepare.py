@@ -417,7 +417,7 @@ def test_what_is_prepared_is_a_stream():
 @pytest.mark.parametrize(
     "spec", ["trapezoidal:10000000000", "rotating:1,99999999999999999999", "bursts:inf", "bursts:0.5,nan", "bursts:nan"]
 )
-def test_parameters_without_bound_are_refused(spec):
+def test_parameters_without_bound_are_rejected(spec):
     with pytest.raises(ParameterError, match="must be"):
         streams.prepare(table(10), spec)
 
@@ -429,6 +429,6 @@ def test_more_chunks_than_rows_and_columns():
 
 @pytest.mark.parametrize("call", [streams.zscore, lambda given: datasets.export(given, io.StringIO()),
                                   lambda given: evaluate.repeat(OLVF, given, scale="paper")])  # fmt: skip
-def test_what_takes_a_block_says_so(call):
+def test_what_takes_a_block_reports_it(call):
     with pytest.raises(DataError, match="needs a Block"):
         call(None)

@@ -55,9 +55,9 @@ def compare(form, eta, setting, instances):
     ways = {"bias": form.get("bias", True), "mix": form.get("mix", "probability"), "prior": form.get("prior", 0.5)}
     twin = PlainOVFIV(make, eta, form.get("lam", 1.0), form["encode"] == "presence", **ways)
     scaler, intercept = Scaler(setting["scale"]), {ONE: 1.0} if setting["fit_intercept"] else {}
-    met, compared = False, 0
+    failed, compared = False, 0
     for step, (x, y, w) in enumerate(instances):
-        if met:
+        if failed:
             old = {name: value for name, value in x.items() if name in twin.known}
             expected = twin.scores({**intercept, **scaler.scaled(old, 1.0, commit=False)})
             found = learner.margins_one(x)
@@ -70,7 +70,7 @@ def compare(form, eta, setting, instances):
         learner.learn_one(x, y, w)
         if w > 0:
             twin.meet(y)
-            met = True
+            failed = True
             twin.learn({**intercept, **scaler.scaled(x, w, commit=True)}, y, w, set(x) - twin.known)
     return compared
 
@@ -187,7 +187,7 @@ def test_auto_stays_with_absence_where_most_is_there():
     assert not model._engine.model.presence
 
 
-@pytest.mark.parametrize("base", ["arow:r=1", varifold.GaussianNB(prior=2.0), "olvf:C=0.1;B=0.5"])
+@pytest.mark.parametrize("base", ["arow:r=1", varifold.GaussianNB(prior=2.0), "olvf:C=0.1,B=0.5"])
 def test_saved_and_continued(base, tmp_path):
     model = OVFIV(base=base)
     rows = list(informative(300))
@@ -214,7 +214,7 @@ def test_around_a_river_classifier_the_contract_holds(check):
 
 
 @pytest.mark.parametrize("base", [naive_bayes.GaussianNB(), linear_model.LogisticRegression()])
-def test_around_a_river_classifier_a_pickle_continues_and_a_file_is_refused(base, tmp_path):
+def test_around_a_river_classifier_a_pickle_continues_and_a_file_is_rejected(base, tmp_path):
     rows = [(x | {"colour": "red" if y else "blue"}, y) for x, y in informative(160)]
     whole, model = OVFIV(base=base), OVFIV(base=base)
     for x, y in rows[:80]:
@@ -255,7 +255,7 @@ def test_a_river_classifier_within(base):
     assert one.margins_one(probe) == again.margins_one(probe)
 
 
-def test_a_river_classifier_that_fails_is_heard(tmp_path):
+def test_an_error_of_a_river_classifier_is_raised(tmp_path):
     class Broken(naive_bayes.GaussianNB):
         def learn_one(self, x, y):
             raise RuntimeError("no more")
@@ -282,6 +282,6 @@ def test_a_river_classifier_that_fails_is_heard(tmp_path):
         ({"base": varifold.AROW(max_features=5)}, "max_features"),
     ],
 )
-def test_what_makes_no_sense_is_refused(params, match):
+def test_what_makes_no_sense_is_rejected(params, match):
     with pytest.raises((ParameterError, KeyError), match=match):
         OVFIV(**params)

@@ -19,7 +19,7 @@ def random_stream(seed, n=600):
 
 
 def square_losses(learner, pairs):
-    """(p - y)^2 of every answer once both labels are known; in [0, 1], as the theorem asks."""
+    """(p - y)^2 of every prediction once both labels are known; in [0, 1], as the theorem asks."""
     total = 0.0
     for x, y in pairs:
         p = learner.predict_proba_one(x).get(True)

@@ -38,7 +38,7 @@ def mixed(n: int = 400, seed: int = 0) -> list[Pair]:
 
 
 @pytest.mark.parametrize("make", [Variation, OVFIV, AutoClassifier])
-def test_a_column_whose_strings_are_always_new_tells_its_label(make: Any) -> None:
+def test_a_column_whose_strings_are_always_new_predicts_its_label(make: Any) -> None:
     learner, wrong = make(), 0
     for i, (x, y) in enumerate(always_new()):
         wrong += i >= 100 and learner.predict_one(x) != y

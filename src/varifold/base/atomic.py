@@ -87,18 +87,9 @@ def _remove_unless_locked(part: Path) -> None:
         if sys.platform == "win32":
             part.unlink()
             return
-        with _opened(part) as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             part.unlink()
-
-
-@contextlib.contextmanager
-def _opened(part: Path) -> Iterator[int]:
-    handle = os.open(part, os.O_RDONLY)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _new_part(target: Path) -> tuple[Path, int]:

@@ -120,7 +120,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
     def learn_one(self, x: Instance, y: Hashable, w: float = 1.0, memo: bytes | None = None) -> None:
         """Learn one instance with sample weight w (0 does nothing).
 
-        A label of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
+        A label of None or NaN is not known: the learner learns from the features alone if it can, and ignores the
         instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
         """
         self._engine.learn_one(x, y, w, memo)

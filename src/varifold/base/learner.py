@@ -194,7 +194,7 @@ def is_regressor(learner: Any) -> bool:
 
 
 def learns_unlabelled(learner: Any) -> bool:
-    """Return whether `learn_one(x, None)` learns from instances without a label; others say so by this attribute."""
+    """Return whether `learn_one(x, None)` learns from instances without a label; others declare it by this name."""
     engine = getattr(learner, "_engine", None)
     if engine is None:
         return bool(getattr(learner, "learns_unlabelled", False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from varifold.base.files import pack_label, unpack_label
-from varifold.base.nearest import nearest
 from varifold.base.registry import detectors, models
-from varifold.base.spec import Nested, nesting, paper_params, parameters, parse_value, split_name, without_paper
-from varifold.errors import ModelFileError, ParameterError
+from varifold.base.spec import nesting, read_model
+from varifold.errors import ModelFileError
 
 _KEY = "learner"
 _PAIRS = "pairs"
-_WORDS = {"true": True, "false": False, "none": None}
 
 
 class Learner:
@@ -45,30 +42,7 @@ def make_learner(given: Any) -> Any:
     if not isinstance(given, str):
         return given.clone()
     with nesting(given):
-        return _made(given)
-
-
-def _made(given: str) -> Any:
-    """Make the learner that a specification describes."""
-    name, rest = split_name(given)
-    cls: Any = (detectors if name.strip() in detectors else models)[name.strip()]
-    is_paper, rest = without_paper(rest)
-    params = parameters(rest.replace(";", ","), given)
-    accepted = inspect.signature(cls).parameters
-    for key in params:
-        if key not in accepted:
-            raise ParameterError(
-                f"{cls.__name__} has no parameter {key!r} (in {given!r}){nearest(key, list(accepted))}"
-            )
-    values = {key: _value(text, accepted[key].default) for key, text in params.items()}
-    values = {key: value.spec() if isinstance(value, Nested) else value for key, value in values.items()}
-    return cls(**{**(paper_params(cls) if is_paper else {}), **values})
-
-
-def _value(text: str, default: Any) -> Any:
-    """Parse a parameter; true, false and none in any case, unless the parameter's default is a str."""
-    word = text.lower()
-    return _WORDS[word] if word in _WORDS and not isinstance(default, str) else parse_value(text)
+        return read_model(given, imports=False, detectors=True)()
 
 
 def pack_params(learner: Any) -> dict[str, Any]:

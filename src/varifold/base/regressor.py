@@ -74,7 +74,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     def learn_one(self, x: Instance, y: float, w: float = 1.0, memo: bytes | None = None) -> None:
         """Learn one instance and its target with sample weight w (0 does nothing).
 
-        A target of None or NaN is not known: the learner learns what the features alone say if it can, and ignores the
+        A target of None or NaN is not known: the learner learns from the features alone if it can, and ignores the
         instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
         """
         self._engine.learn_one(x, y, w, memo)

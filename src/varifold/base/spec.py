@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -35,12 +35,13 @@ __all__ = [
     "parse_model",
     "parse_spec",
     "parse_value",
+    "read_model",
     "regressor_for",
     "split_name",
     "split_pairs",
 ]
 
-_WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None}
+_WORDS = {"true": True, "false": False, "none": None}
 MOST_NESTED = 8
 """Maximum depth of nested learners in a specification or a model file."""
 _depth: ContextVar[int] = ContextVar("depth of nested learners", default=0)
@@ -159,13 +160,13 @@ class ModelSpec:
         return replace(self, params=tuple({**dict(self.params), **params}.items()))
 
 
-def without_paper(rest: str) -> tuple[bool, str]:
+def _without_paper(rest: str) -> tuple[bool, str]:
     """Return whether the parameters start with the word ``paper``, and the parameters after it."""
     first, _, others = rest.partition(",")
     return (True, others) if first.strip() == "paper" else (False, rest)
 
 
-def paper_params(cls: type[Any]) -> dict[str, Any]:
+def _paper_params(cls: type[Any]) -> dict[str, Any]:
     """Return the parameters that reproduce the method of the paper; raise ParameterError if there is no paper."""
     if not hasattr(cls, "_paper_params"):
         raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
@@ -188,16 +189,28 @@ def parse_model(text: str, *, imports: bool = False, detectors: bool = False) ->
 
     """
     with nesting(text):
-        name, rest = _split_class(text, imports, detectors)
-        spec = ModelSpec(name, text, imports=imports, detectors=detectors)
-        params: dict[str, Any] = {}
-        is_paper, rest = without_paper(rest)
-        for key, value in parameters(rest, text).items():
-            params[key] = parse_value(value, imports=imports)
-        _check(spec.cls, params, text)
-        spec = spec.having(**{**(paper_params(spec.cls) if is_paper else {}), **params})
+        spec = read_model(text, imports=imports, detectors=detectors)
         spec()
     return spec
+
+
+def read_model(text: str, *, imports: bool, detectors: bool) -> ModelSpec:
+    """Parse a specification like `parse_model`, without making a learner to check the values."""
+    name, rest = _split_class(text, imports, detectors)
+    spec = ModelSpec(name, text, imports=imports, detectors=detectors)
+    is_paper, rest = _without_paper(rest)
+    texts = parameters(rest, text)
+    _check(spec.cls, texts, text)
+    accepted = _accepted(spec.cls)
+    params = {key: _parameter(value, accepted.get(key), imports) for key, value in texts.items()}
+    return spec.having(**{**(_paper_params(spec.cls) if is_paper else {}), **params})
+
+
+def _parameter(text: str, parameter: inspect.Parameter | None, imports: bool) -> Any:
+    """Parse a value; true, false and none in any case are such values, unless the parameter's default is a str."""
+    word = text.lower()
+    is_word = word in _WORDS and not (parameter is not None and isinstance(parameter.default, str))
+    return _WORDS[word] if is_word else parse_value(text, imports=imports)
 
 
 def _split_class(text: str, imports: bool, may_detect: bool) -> tuple[str, str]:
@@ -262,7 +275,7 @@ def _accepted(cls: type[Any]) -> dict[str, inspect.Parameter]:
     return {k: p for k, p in found.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
-def _check(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def _check(cls: type[Any], params: Collection[str], text: str) -> None:
     kinds = [p.kind for p in inspect.signature(cls).parameters.values()]
     accepted = _accepted(cls)
     for key in params:
@@ -281,8 +294,8 @@ def parse_value(text: str, *, imports: bool = False) -> Any:
 
     Quoted text is always a str. `imports` is passed to `parse_model` for a learner in parentheses.
     """
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in ("True", "true", "False", "false", "None"):
+        return _WORDS[text.lower()]
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text.startswith("(") and text.endswith(")"):

@@ -101,10 +101,6 @@ class Outcome:
         return float(getattr(self, metric))
 
 
-TIMES = ("seconds", "wall", "cpu")
-"""Fields of an outcome that differ from run to run."""
-
-
 def curve_ends(instances: int) -> list[int]:
     """Return the number of instances at each point of a stored curve."""
     width = max(1, -(-instances // CURVE_POINTS))

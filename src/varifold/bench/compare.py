@@ -68,6 +68,10 @@ class Number:
             self.means[metric] = float(np.median(values) if metric == "seconds" else values.mean())
         return self.means[metric]
 
+    def rated(self, metric: str) -> float:
+        """Return the mean such that less is better: that of accuracy has a minus sign."""
+        return self.mean(metric) if lower_is_better(metric) else -self.mean(metric)
+
     def std(self, metric: str) -> float:
         """Return the sample standard deviation; NaN for a single repeat."""
         values = self.values(metric)
@@ -126,9 +130,8 @@ class Filled:
 
     def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
         """Return method, column and value of our best number, without tuned ones and variants of a protocol."""
-        sign = 1 if lower_is_better(metric) else -1
         found = [
-            (sign * n.mean(metric), method, column, n)
+            (n.rated(metric), method, column, n)
             for (method, column), n in self.at(setting, data).items()
             if n.tried == 1 and not math.isnan(n.mean(metric)) and self.table.variant(column) is None
         ]
@@ -192,8 +195,7 @@ def _number(
     complete = [n for n in found if len(n.outcomes) == most]
     if metric == "seconds":
         return complete[0]
-    sign = 1 if lower_is_better(metric) else -1
-    return min(complete, key=lambda n: sign * n.mean(metric))
+    return min(complete, key=lambda n: n.rated(metric))
 
 
 def _reason(slot: Slot, failures: dict[Cell, str], missing: Callable[[str], str]) -> str:
@@ -248,13 +250,11 @@ def standard_error(number: Number, printed: Published, metric: str) -> float:
 
 @dataclass
 class Tally:
-    """Counts of printed cells, of our numbers to compare, and of those better, equal and worse."""
+    """Counts of printed cells, and of our numbers compared with them: better, equal and worse."""
 
     printed: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """By column (paper, default, auto, best, variants): compared, better (+), equal (~), worse (-)."""
-    doubted: int = 0
-    """Printed cells that another figure contradicts."""
 
 
 def tally(filled: Iterable[Filled]) -> Tally:
@@ -271,7 +271,6 @@ def tally(filled: Iterable[Filled]) -> Tally:
             if printed.mean is None:
                 continue
             found.printed += 1
-            found.doubted += bool(one.doubt(printed))
             setting, data = _place(table, setting_name, data_name)
             numbers: dict[str, Any] = {
                 "paper": one.number(setting, data, method, "paper"),
@@ -284,8 +283,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
             by_name = next(m for m in table.methods if m.name == method)
             tried = [one.number(setting, data, method, c) for c in table.columns(setting, by_name) if table.counted(c)]
             if any(tried):
-                sign = 1 if lower_is_better(metric) else -1
-                numbers["variants"] = min((n for n in tried if n), key=lambda n: sign * n.mean(metric))
+                numbers["variants"] = min((n for n in tried if n), key=lambda n: n.rated(metric))
             for column, number in numbers.items():
                 verdict = mark(number, printed, metric) if number else None
                 if verdict is not None:

@@ -54,11 +54,11 @@ def average_ranks(scores: Floats) -> Floats:
     return ranks
 
 
-def critical_difference(methods: int, sets: int, alpha: float = ALPHA) -> float:
-    """Return Nemenyi's critical difference: average ranks further apart than this differ."""
+def critical_difference(methods: int, sets: int) -> float:
+    """Return Nemenyi's critical difference at 5 %: average ranks further apart than this differ."""
     from scipy.stats import studentized_range
 
-    q = float(studentized_range.ppf(1 - alpha, methods, np.inf)) / math.sqrt(2)
+    q = float(studentized_range.ppf(1 - ALPHA, methods, np.inf)) / math.sqrt(2)
     return q * math.sqrt(methods * (methods + 1) / (6 * sets))
 
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.learner import is_detector, is_regressor
+from varifold.base.plural import plural
 from varifold.base.spec import parse_model, parse_spec, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
 from varifold.errors import ParameterError
+from varifold.streams.readers.sources import OWN_LABELS
 
-__all__ = ["OWN_LABELS", "check_models", "define", "split_models", "study_table"]
+__all__ = ["check_models", "define", "split_models", "study_table"]
 
 LABELS = ("cer", "balanced_accuracy", "f1", "auroc", "auprc", "log_loss")
 NUMBERS = ("mae", "rmse", "r2", "mape", "pinball")
 """Metrics of a study, by what is predicted."""
-OWN_LABELS = (".svm", ".svmlight", ".libsvm")
-"""Suffixes of files that contain their labels."""
 
 
 def split_models(text: str) -> list[str]:
@@ -161,13 +161,12 @@ def study_table(name: str, raw: dict[str, Any]) -> Table:
     fixed = not shuffle and raw["scenario"] == "none"
     repeats = 1 if fixed else raw["repeats"]
     streams = "the same stream" if repeats == 1 else f"the same {repeats} streams"
-    learners = len(raw["models"])
     order = "" if shuffle else ", rows in their order"
     return Table(
         name=name or raw["name"],
         title=(f"{raw['name']}: " if raw.get("named") else "") + _title(raw["data"], raw["scenario"]),
         paper="",
-        caption=f"{learners} learner{'s' if learners > 1 else ''} on {streams}{order}",
+        caption=f"{plural(len(raw['models']), 'learner')} on {streams}{order}",
         repeats=repeats,
         settings=(Setting(raw["scenario"], raw["scenario"], raw["scenario"], shuffle, 1 if fixed else None),),
         data=(Data(raw["data"], raw["load"]),),

@@ -49,8 +49,6 @@ OF_REGRESSORS: tuple[Check, ...] = (
 ALWAYS: tuple[Check, ...] = (
     predictions.check_predict_is_pure,
     predictions.check_same_twice,
-    predictions.check_weights,
-    predictions.check_delayed_labels,
     spaces.check_key_order,
     spaces.check_hash_seed,
     spaces.check_changing_features,
@@ -65,6 +63,10 @@ ALWAYS: tuple[Check, ...] = (
     spaces.check_numpy_types,
     apis.check_copies,
 )
+"""Checks of every learner; a detector gets them through `detection.of_detector`."""
+
+OF_PREDICTORS: tuple[Check, ...] = (predictions.check_weights, predictions.check_delayed_labels)
+"""Checks of every classifier and regressor."""
 
 BLOCK_API = ("learn_many", "predict_learn_many")
 """A third party's `learn_many` alone may be river's, which accepts only frames of pandas."""
@@ -102,22 +104,7 @@ OF_DETECTORS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (detection.check_alarms, ("is_anomaly_one",)),
 )
 SHARED: tuple[tuple[Check, tuple[str, ...]], ...] = (
-    (predictions.check_predict_is_pure, ()),
-    (predictions.check_same_twice, ()),
-    (spaces.check_key_order, ()),
-    (spaces.check_hash_seed, ()),
-    (spaces.check_changing_features, ()),
-    (spaces.check_unknown_features, ()),
-    (spaces.check_constant_feature, ()),
-    (spaces.check_absent, ()),
-    (spaces.check_zero_is_a_value, ()),
-    (spaces.check_rejects, ()),
-    (spaces.check_name_clash, ()),
-    (spaces.check_extreme_values, ()),
-    (spaces.check_finite_state, ()),
-    (spaces.check_numpy_types, ()),
     (spaces.check_features, ("features",)),
-    (apis.check_copies, ()),
     (apis.check_many_is_one, ("score_learn_many",)),
     (apis.check_predict_many, ("score_many",)),
     (apis.check_frames, ("score_learn_many",)),
@@ -125,7 +112,7 @@ SHARED: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (apis.check_saved, ("save", "load")),
     (apis.check_bytes, ("to_bytes", "from_bytes")),
 )
-"""Checks of detectors, and those of all learners that detectors pass as well, with the methods that each needs."""
+"""Checks of detectors, and checks of other learners that detectors pass as well, with the methods that each needs."""
 
 FILES = (apis.check_saved, apis.check_bytes)
 
@@ -147,7 +134,7 @@ def yield_checks(learner: Any) -> Iterator[Check]:
             "river.base.Regressor or river.base.AnomalyDetector"
         )
     yield from OF_REGRESSORS if numeric else OF_CLASSIFIERS
-    yield from ALWAYS
+    yield from (*ALWAYS, *OF_PREDICTORS)
     for check, abilities in (EXPLANATIONS[numeric], *WHERE_ABLE):
         if check in FILES and not getattr(learner, "_saves", lambda: True)():
             continue  # a PythonRule without dump() and fill() is pickled instead
@@ -163,7 +150,7 @@ def _checks_of_detector(detector: Any) -> Iterator[Check]:
     for check, abilities in OF_DETECTORS:
         if all(hasattr(detector, ability) for ability in abilities):
             yield check
-    for check, abilities in SHARED:
+    for check, abilities in (*((check, ()) for check in ALWAYS), *SHARED):
         if all(hasattr(detector, ability) for ability in abilities):
             yield detection.of_detector(check)
     if spaces.takes_bound(detector):

@@ -62,22 +62,22 @@ def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), s
     return pairs
 
 
-def presence_stream(n: int, seed: int = 3, share: float = 0.55) -> list[Pair]:
+def presence_stream() -> list[Pair]:
     """Generate two classes that differ only in which of eight features are present; every value is noise."""
-    rng = random.Random(seed)
+    rng = random.Random(3)
     pairs: list[Pair] = []
-    for _ in range(n):
-        kind = 0 if rng.random() < share else 1
+    for _ in range(600):
+        kind = 0 if rng.random() < 0.55 else 1
         x = {f"p{j}": rng.gauss(0.0, 1.0) for j in range(8) if rng.random() < (0.8 if j % 2 == kind else 0.3)}
         pairs.append((x, ("no", "yes")[kind]))
     return pairs
 
 
-def string_stream(n: int, seed: int = 3) -> list[Pair]:
+def string_stream() -> list[Pair]:
     """Generate two classes over six string columns of three values each, with each column present most of the time."""
-    rng = random.Random(seed)
+    rng = random.Random(3)
     pairs: list[Pair] = []
-    for _ in range(n):
+    for _ in range(400):
         kind = rng.randrange(2)
         x = {
             f"c{j}": LEVELS[(j + kind) % 3] if rng.random() < 0.55 else rng.choice(LEVELS)

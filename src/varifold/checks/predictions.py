@@ -184,7 +184,7 @@ def check_learns(learner: Any) -> None:
     """
     model = learner.clone()
     uses_values = getattr(getattr(learner, "traits", None), "uses_values", True)
-    pairs = clear_stream(600) if uses_values else presence_stream(600)
+    pairs = clear_stream(600) if uses_values else presence_stream()
     hits = total = 0
     for t, (x, y) in enumerate(pairs):
         if t >= 300:

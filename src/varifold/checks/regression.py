@@ -28,11 +28,11 @@ BAD_TARGETS: tuple[Any, ...] = (
 )
 
 
-def numeric_stream(n: int, seed: int = 3) -> list[Pair]:
-    """Targets that are a linear function of four features, each present four times out of five, plus a little noise."""
-    rng = np.random.default_rng(seed)
+def numeric_stream() -> list[Pair]:
+    """Generate targets that are a linear function of four features, each present in 80 %, plus a little noise."""
+    rng = np.random.default_rng(3)
     pairs: list[Pair] = []
-    for _ in range(n):
+    for _ in range(600):
         v = rng.normal(size=4)
         y = float(50.0 + v @ np.array([8.0, -4.0, 2.0, 1.0]) + 0.5 * rng.normal())
         pairs.append(({f"g{j}": float(v[j]) for j in range(4) if rng.random() < 0.8}, y))
@@ -149,7 +149,7 @@ def check_learns(learner: Any) -> None:
     """Where targets are a linear function of the features the mean absolute error is clearly below that of the mean."""
     model = learner.clone()
     uses_values = getattr(getattr(learner, "traits", None), "uses_values", True)
-    pairs = numeric_stream(600)
+    pairs = numeric_stream()
     error = by_mean = 0.0
     mean = sum(y for _, y in pairs) / len(pairs)
     for t, (x, y) in enumerate(pairs):

@@ -275,7 +275,7 @@ def check_string_columns(learner: Any) -> None:
     """String columns are learned about as well as a column of 0 and 1 for each of their values, made by hand."""
     strings, by_hand = learner.clone(), learner.clone()
     errors, errors_by_hand, total = 0, 0, 0
-    for t, (x, y) in enumerate(string_stream(400)):
+    for t, (x, y) in enumerate(string_stream()):
         indicators = {f"{column} is {v}": float(v == x[column]) for column in x for v in LEVELS}
         if t >= 100:
             errors += strings.predict_one(x) != y

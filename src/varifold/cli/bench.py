@@ -151,15 +151,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    held: set[Any] = set()
+    stored: set[Any] = set()
     if Path(args.store).exists():
         with ResultStore(args.store, write=False) as store:
-            held = set(store.outcomes(current_for()))
+            stored = set(store.outcomes(current_for()))
     rows = []
-    brought = {name: find_table(name) for name in entry_points_of(GROUP)}
-    for name, table in (tables() | leaderboards() | brought).items():
+    of_packages = {name: find_table(name) for name in entry_points_of(GROUP)}
+    for name, table in (tables() | leaderboards() | of_packages).items():
         cells = plan([find_table(table.parameters) if table.parameters else table])
-        rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in held for c in cells):,}"])
+        rows.append([name, shorten(table.caption, 70), f"{len(cells):,}", f"{sum(c in stored for c in cells):,}"])
     print(text_table(["table", "", "cells", "done"], rows, left=2))
     print("\n`varifold bench run TABLE` runs what is not done yet, `varifold bench report` shows it.")
     return 0
@@ -183,7 +183,7 @@ def _run(args: argparse.Namespace) -> int:
                 older=args.older,
                 progress=report,
             )
-        _say(summary, args.store)
+        _print_summary(summary, args.store)
         _show(store, wanted, args)
         _write(store, wanted, args)
     return 1 if summary.failures else 0
@@ -377,7 +377,7 @@ def _write(store: ResultStore, wanted: list[Table], args: argparse.Namespace) ->
         print(f"LaTeX written to {args.latex}", file=sys.stderr)
 
 
-def _say(summary: RunSummary, store: str) -> None:
+def _print_summary(summary: RunSummary, store: str) -> None:
     for text, reason in summary.unknown.items():
         print(f"left out: {text} ({reason})", file=sys.stderr)
     reasons: dict[str, int] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 from varifold.base.plural import plural
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
-from varifold.cli.source import add_reading_options, reading_options, title_of
+from varifold.cli.source import add_reading_options, blocks_of, named_set, title_of
 from varifold.cli.targets import check_picture, check_target
-from varifold.errors import DataError, UnknownNameError
+from varifold.errors import DataError
 
 _MOST_LABELS = 10
 """Most labels that `data show` lists."""
@@ -202,19 +201,11 @@ def _most_frequent(counts: dict[str, int]) -> str:
 
 def _source(args: argparse.Namespace) -> Any:
     """Load a registered set if one name is given that is not a file, else the files as one block."""
-    import varifold.datasets as datasets
-    import varifold.streams as streams
     from varifold._engine.data.block import concatenate
 
-    if len(args.what) == 1 and args.what[0] != "-" and not os.path.exists(args.what[0]):
-        try:
-            return datasets.load(args.what[0])
-        except UnknownNameError as error:
-            raise UnknownNameError(f"{error}; and no file has that name") from None
-    stream = streams.read(args.what, target=args.target, **reading_options(args))
-    blocks = list(stream.blocks())
-    if stream.skipped:
-        print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)
+    if (data := named_set(args.what)) is not None:
+        return data
+    blocks = list(blocks_of(args))
     if not blocks:
         raise DataError(f"{' '.join(args.what)}: no rows to show")
     return concatenate(blocks)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.base import models, to_block
+from varifold.base import to_block
 from varifold.base.spec import parse_model
 from varifold.cli.filling import ways
 from varifold.cli.numbers import natural
@@ -44,8 +44,7 @@ def add_parser(subparsers: Any) -> None:
         description="Sensors drop out, retire and are added while a learner keeps its error down. Needs no data.",
         allow_abbrev=False,
     )
-    default = "auto" if "auto" in models else "arow"
-    parser.add_argument("--model", default=default, metavar="NAME[:KEY=VALUE,...]", help=f"default {default}")
+    parser.add_argument("--model", default="auto", metavar="NAME[:KEY=VALUE,...]", help="default auto")
     parser.add_argument("--plot", default="varifold-demo.png", metavar="FILE.png", help="default varifold-demo.png")
     parser.add_argument("--seed", type=natural, default=7, metavar="S")
     parser.add_argument("--format", choices=["table", "json"], default="table")

@@ -119,7 +119,7 @@ def period_lines(summary: Summary) -> list[dict[str, Any]]:
 
 
 def pages(args: argparse.Namespace, summary: Summary) -> list[str]:
-    """Print the tables below that of the metrics, of the first repeat."""
+    """Return the tables below that of the metrics, of the first repeat."""
     first = summary.results[0]
     found = []
     if args.by is not None:
@@ -164,6 +164,7 @@ def _period_page(result: Result | RegressionResult) -> str:
 
 
 def _heading(name: str) -> str:
+    """Return the heading of a metric, short enough for a table with a line per period."""
     short = {"balanced_accuracy": "balanced", "majority_cer": "majority", "mean_mae": "mae of the mean"}
     return short.get(name, name.replace("_", " "))
 

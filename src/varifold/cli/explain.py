@@ -155,7 +155,7 @@ def _explained(learner: VaryingClassifier, x: dict[Any, Any], labels: list[Any],
 
 
 def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
-    """Print the parts of a regressor's prediction, which add up to it."""
+    """Return the parts of a regressor's prediction, which add up to it."""
     parts = learner.explain_one(x, by_column=by_column)
     predicted = learner.predict_one(x)
     return {

@@ -19,7 +19,7 @@ from varifold.cli import source, uncertainty
 from varifold.cli.asking import POLICIES, asking
 from varifold.cli.detect import make_detector
 from varifold.cli.numbers import positive, share
-from varifold.cli.tasks import default_regressor, say_if_numbers, say_number
+from varifold.cli.tasks import report_number, warn_if_numbers
 from varifold.errors import ParameterError
 
 
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
                 output = follower.process(lines)
             sys.stdout.buffer.write(b"".join(line + b"\n" for line in output))
             sys.stdout.buffer.flush()
-            reported = _say_rejected(follower, reported)
+            reported = _print_rejected(follower, reported)
             stop.check()
     except KeyboardInterrupt:
         print("varifold: stopped", file=sys.stderr)
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
         follower.close()
-        _say(follower)
+        _print_summary(follower)
     return 1 if follower.lines and follower.rejected == follower.lines else 0
 
 
@@ -153,11 +153,11 @@ def _learners(args: argparse.Namespace) -> tuple[Any, Callable[[], Any] | None]:
     spec = parse_spec(args.model or "auto", args.target_type, imports=True)
 
     def regressor() -> ModelSpec:
-        return regressor_for(spec) if args.model else parse_model(default_regressor())
+        return regressor_for(spec) if args.model else parse_model("autoregressor")
 
     def changed() -> Any:
         found = regressor()
-        say_number(found, "--target-type class takes every number as a class")
+        report_number(found, "--target-type class takes every number as a class")
         return _made(args, found)
 
     if is_regressor(spec.cls) or args.target_type == "class":
@@ -235,7 +235,7 @@ class _Stop:
             raise KeyboardInterrupt
 
 
-def _say_rejected(follower: Any, reported: bool) -> bool:
+def _print_rejected(follower: Any, reported: bool) -> bool:
     """Report the first rejected line as soon as there is one; the last line of the report has their number."""
     first = follower.first_rejected
     if first is not None and not reported:
@@ -243,7 +243,7 @@ def _say_rejected(follower: Any, reported: bool) -> bool:
     return first is not None
 
 
-def _say(follower: Any) -> None:
+def _print_summary(follower: Any) -> None:
     """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
@@ -266,7 +266,7 @@ def _say(follower: Any) -> None:
         )
     if state.detects:
         return
-    say_if_numbers(getattr(state.learner, "classes", []), state.learned)
+    warn_if_numbers(getattr(state.learner, "classes", []), state.learned)
     if follower.lines > follower.rejected and not follower.labelled:
         target = follower.rules.target
         close = nearest(target, follower.fields)

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             rows += len(batch.block)
     if rows == 0:
         raise DataError(f"{' '.join(args.files)} has no instances")
-    features.say(args.model)
+    features.warn(args.model)
     skipped = f", {plural(stream.skipped, 'row')} could not be read" if stream.skipped else ""
     print(f"{plural(rows, 'row')} predicted{skipped}", file=sys.stderr)
     return 0
@@ -94,7 +94,7 @@ class _Features:
             self.columns = {vocabulary.name_of(i) for i in vocabulary.live()}
             self.matched = not self.known.isdisjoint(self.columns)
 
-    def say(self, model: str) -> None:
+    def warn(self, model: str) -> None:
         """Report it if there was none."""
         if not self.matched:
             print(

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from varifold import base
-from varifold.base import VaryingLearner, models
+from varifold.base import VaryingLearner
 from varifold.base.learner import is_detector
 from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
@@ -19,7 +19,7 @@ from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
 from varifold.cli.summary import facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
-from varifold.cli.tasks import for_target, say_if_numbers
+from varifold.cli.tasks import for_target, warn_if_numbers
 from varifold.ensemble import per_key
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Summary, prequential, repeat
@@ -39,7 +39,6 @@ def add_parser(subparsers: Any) -> None:
     )
     source.add_options(parser)
     how = parser.add_argument_group("how")
-    default = "auto" if "auto" in models else "olvf"
     how.add_argument("--load", metavar="MODEL", help="continue with a saved model instead of a new learner (FILE only)")
     how.add_argument(
         "--rename", type=renames, metavar="OLD=NEW,...", help="with --load: features that have other names in FILE"
@@ -48,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
-        help=f"a name from `varifold models`, or package.module:Class (default {default})",
+        help="a name from `varifold models`, or package.module:Class (default auto)",
     )
     how.add_argument(
         "--scenario", default="none", metavar="SPEC", help="how features appear and vanish, such as vfs:0.5"
@@ -106,9 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
         return as_paper.run(args)
     loaded = _loaded(args)
-    default = "auto" if "auto" in models else "olvf"
     named = args.model is not None
-    args.model = args.model or (loaded._header()["method"] if loaded is not None else default)
+    args.model = args.model or (loaded._header()["method"] if loaded is not None else "auto")
     if loaded is None:
         spec = parse_spec(args.model, args.target_type, imports=True)
     else:
@@ -122,7 +120,8 @@ def run(args: argparse.Namespace) -> int:
         args.model = spec.text
         spec = uncertainty.with_coverages(costs.with_rule(_scaled(spec, args.scale), args), args)
     details.check_task(args, spec.cls if loaded is None else type(loaded))
-    summary, stream = _evaluate(args, spec, given, loaded)
+    with details.predictions_to(args.predictions) as predictions:
+        summary, stream = _evaluate(args, spec, given, loaded, predictions)
     _check_result(args, given, summary, stream)
     stopped = None if stream is None else stream.reason
     facts = facts_of(args, spec, given, summary, _delay(args.delay), stopped)
@@ -260,7 +259,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
         print(
             "every repeat saw the same rows in the same order; --shuffle or a --scenario varies them", file=sys.stderr
         )
-    say_if_numbers(getattr(first, "labels", []), first.scored)
+    warn_if_numbers(getattr(first, "labels", []), first.scored)
     for problem in given.problems[:3]:
         print(f"skipped: {problem}", file=sys.stderr)
     if given.skipped > 3:
@@ -300,19 +299,12 @@ def _measured(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _evaluate(
-    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any
+    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
 ) -> tuple[Summary, Stoppable | None]:
     """Run one pass over a stream, or repeats over data in memory if rows are permuted or scaled as a whole.
 
     Also return the stream of the one pass, which records whether it ended early.
     """
-    with details.predictions_to(args.predictions) as predictions:
-        return _passes(args, spec, given, loaded, predictions)
-
-
-def _passes(
-    args: argparse.Namespace, spec: ModelSpec, given: source.Input, loaded: Any, predictions: Any
-) -> tuple[Summary, Stoppable | None]:
     shuffle = _shuffles(args, given)
     if given.stream is not None and args.repeats == 1 and not shuffle and args.scale != "paper":
         return _one_pass(args, spec, given, loaded, predictions)

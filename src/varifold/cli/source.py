@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from varifold._engine.data.block import concatenate
 from varifold.base import Block
+from varifold.base.plural import plural
 from varifold.base.spec import split_pairs
 from varifold.cli.numbers import positive
-from varifold.errors import DataError, ParameterError
+from varifold.errors import DataError, ParameterError, UnknownNameError
 from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
 from varifold.streams.readers.notation import THOUSANDS
+from varifold.streams.readers.sources import FORMATS, OWN_LABELS
 from varifold.streams.stream import BLOCK_ROWS
 
 _KINDS = ("numeric", "category", "text")
-_FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
-_OWN_LABELS = (".svm", ".svmlight", ".libsvm")
 
 
 class Once(argparse.Action):
@@ -71,7 +72,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--omitted", choices=["absent", "zero"], help="meaning of what sparse rows leave out (default absent)"
     )
-    reading.add_argument("--input-format", choices=_FORMATS, help="format of the files, if not detected")
+    reading.add_argument("--input-format", choices=FORMATS, help="format of the files, if not detected")
     reading.add_argument("--encoding", metavar="NAME", help="encoding of all text files, if not as detected")
     reading.add_argument("--delimiter", metavar="CHAR", help="separator of CSV, if not detected")
     reading.add_argument("--decimal", metavar="CHAR", choices=[".", ","], help="decimal separator, if not detected")
@@ -160,7 +161,7 @@ class Input:
     name: str
     """Name of the data set, or the paths of the files."""
     title: str
-    """Return the names without folders; of more than three files the first and the number of the others."""
+    """Names without folders; of more than three files the first and the number of the others."""
     whole: Any = None
     stream: Any = None
 
@@ -194,7 +195,7 @@ def check(args: argparse.Namespace) -> None:
     """Raise an error for options that exclude each other, before anything is read."""
     if bool(args.files) == bool(args.data):
         raise ParameterError(f"{args.command} needs either FILE with --target COL or --data NAME")
-    own_labels = args.input_format == "svmlight" or all(f.endswith(_OWN_LABELS) for f in args.files)
+    own_labels = args.input_format == "svmlight" or all(f.endswith(OWN_LABELS) for f in args.files)
     if args.files and not args.target and not own_labels:
         raise ParameterError(f"--target COL is needed: which column of {args.files[0]} holds the label?")
     reading = {name for name in reading_options(args) if name != "target_type"}
@@ -215,6 +216,28 @@ def open_input(args: argparse.Namespace, key: str | None = None, block_rows: int
         args.files, target=args.target, unlabelled="keep", key=key, block_rows=block_rows, **reading_options(args)
     )
     return Input(" ".join(args.files), title_of(args.files), stream=stream)
+
+
+def named_set(what: Sequence[str]) -> Any:
+    """Load the registered set if one name is given that is not a file; return None for files."""
+    if len(what) > 1 or what[0] == "-" or os.path.exists(what[0]):
+        return None
+    from varifold.datasets import load
+
+    try:
+        return load(what[0])
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{error}; and no file has that name") from None
+
+
+def blocks_of(args: argparse.Namespace) -> Iterator[Block]:
+    """Yield the blocks of the files in `args.what`; at the end report skipped rows on standard error."""
+    from varifold.streams import read
+
+    stream = read(args.what, target=args.target, **reading_options(args))
+    yield from stream.blocks()
+    if stream.skipped:
+        print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)
 
 
 def title_of(files: Sequence[str]) -> str:

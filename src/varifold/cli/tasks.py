@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from varifold.base import Block, models
+from varifold.base import Block
 from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
@@ -35,16 +35,16 @@ def for_target(
     elif _target_type(args, given) == "number":
         if loaded is not None:
             raise ParameterError(f"the target is a number, and {args.load} holds the classifier {spec.name!r}")
-        spec = regressor_for(spec) if named else parse_model(default_regressor())
+        spec = regressor_for(spec) if named else parse_model("autoregressor")
         _take_numbers(given)
-        say_number(
+        report_number(
             spec,
             "requested by --target-type" if args.target_type else "--target-type class reads every number as a class",
         )
     return spec
 
 
-def say_number(spec: ModelSpec, how: str) -> None:
+def report_number(spec: ModelSpec, how: str) -> None:
     """Report on standard error that the target is a number, how that was decided, and which learner predicts it."""
     print(f"the target is a number ({how}): {spec.name} predicts it", file=sys.stderr)
 
@@ -70,12 +70,7 @@ def _take_numbers(given: Input) -> None:
         given.whole = replace(given.whole, block=with_numbers(given.whole.block))
 
 
-def default_regressor() -> str:
-    """Return the default regressor."""
-    return "autoregressor" if "autoregressor" in models else "arowregressor"
-
-
-def say_if_numbers(labels: Sequence[Any], scored: int) -> None:
+def warn_if_numbers(labels: Sequence[Any], scored: int) -> None:
     """Remark on standard error that classes may be numbers: many numbers, or labels that occur once each.
 
     `scored` instances had these different labels.

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from varifold.base.plural import plural
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
-from varifold.cli.source import add_reading_options, reading_options
+from varifold.cli.source import add_reading_options, blocks_of, named_set
 from varifold.cli.targets import check_picture, check_target
-from varifold.errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from varifold.base import Block
 
 _MOST_FEATURES = 40
 
@@ -51,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.html, args.what)
     check_picture(args.plot)
     monitor = Monitor(every=args.every)
-    for block in _blocks(args):
+    data = named_set(args.what)
+    for block in blocks_of(args) if data is None else [data.block]:
         monitor.learn_many(block)
     monitor.check()
     title = " ".join(os.path.basename(what) for what in args.what)
@@ -77,20 +70,3 @@ def run(args: argparse.Namespace) -> int:
     for rename in monitor.renames:
         print(f"suggested rename: {rename}")
     return 0
-
-
-def _blocks(args: argparse.Namespace) -> Iterator[Block]:
-    """Yield the blocks of a registered set if one name is given that is not a file, else those of the files."""
-    import varifold.datasets as datasets
-    import varifold.streams as streams
-
-    if len(args.what) == 1 and args.what[0] != "-" and not os.path.exists(args.what[0]):
-        try:
-            yield datasets.load(args.what[0]).block
-        except UnknownNameError as error:
-            raise UnknownNameError(f"{error}; and no file has that name") from None
-        return
-    stream = streams.read(args.what, target=args.target, **reading_options(args))
-    yield from stream.blocks()
-    if stream.skipped:
-        print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)

@@ -17,6 +17,7 @@ from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import Task, VaryingLearner
 from varifold.base.nested import make_learner, unpack_params
+from varifold.base.params import Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
@@ -72,10 +73,7 @@ class KeyedLearner(Saved):
             raise ParameterError(
                 f"The 'key' parameter of {type(self).__name__} must be the name of a field. Got {key!r} instead."
             )
-        if not (isinstance(most, int) and most >= 1):
-            raise ParameterError(
-                f"The 'most' parameter of {type(self).__name__} must be an int >= 1. Got {most!r} instead."
-            )
+        validate(type(self).__name__, {"most": Integer(1)}, {"most": most})
         self.model = model
         self.key = key
         self.most = most

@@ -164,14 +164,13 @@ def merged_state(dumps: Sequence[Dump], engine: Any, scale: str) -> Dump:
             alone = engines[0].arrays["calibration"]
             found["calibration"] = alone if len(dumps) == 1 else engine.target.new_calibration(len(union.labels))
         found["model.classes"] = np.array([len(union.labels)], dtype=np.int64)
-    models = [_model_part(union, n, arrays, scaler, scale) for n, (_, _, arrays) in enumerate(dumps)]
+    models = [_model_part(part, scaler, scale) for part in engines]
     found |= {f"model.{name}": array for name, array in engine.model.merge(models).items()}
     return union.names, union.labels, found
 
 
-def _model_part(union: Union, number: int, arrays: Arrays, scaler: Any, scale: str) -> Part:
+def _model_part(whole: Part, scaler: Any, scale: str) -> Part:
     """Return the arrays of the model alone, with the scale that its weights belong to."""
-    whole = Part(union, number, arrays, arrays["space.seen"][:, 2], int(arrays["step"][0]))
     part = whole.inner("model.", scaled=False)
     if scale != "none":
         part.set_scale(scale_of(whole.by_slot("scaler"), scale), scale_of(scaler, scale))

@@ -11,6 +11,7 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
+from varifold.base.params import Constraint, Integer, OneOf, validate
 from varifold.base.shares import share_of
 from varifold.ensemble.merging import merge
 from varifold.ensemble.vote import Vote
@@ -18,9 +19,7 @@ from varifold.ensemble.workers import each
 from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.streams import read
 
-__all__ = ["joined", "learn_parallel"]
-
-JOINS = ("auto", "merge", "vote")
+__all__ = ["check_shards", "joined", "learn_parallel"]
 
 
 def learn_parallel(
@@ -68,14 +67,17 @@ def learn_parallel(
     (400, 'high')
 
     """
-    if not (isinstance(shards, int) and not isinstance(shards, bool) and shards >= 1):
-        raise ParameterError(f"The 'shards' parameter of learn_parallel must be an int >= 1. Got {shards!r} instead.")
-    if join not in JOINS:
-        raise ParameterError(f"The 'join' parameter of learn_parallel must be one of {JOINS}. Got {join!r} instead.")
+    check_shards(shards, join)
     tasks = _tasks(source, make_learner(model), shards, reading)
     workers = (os.cpu_count() or 1) if jobs < 0 else jobs
     found = dict(each(_learned, tasks, min(workers, shards), backend, _died))
     return joined([_kept(found[number]) for number in range(shards)], join)
+
+
+def check_shards(shards: int, join: str) -> None:
+    """Raise an error unless the parameters of `learn_parallel`, here or on Spark, can be used."""
+    limits: dict[str, Constraint] = {"shards": Integer(1), "join": OneOf("auto", "merge", "vote")}
+    validate("learn_parallel", limits, {"shards": shards, "join": join})
 
 
 def joined(learners: Iterable[Any], how: str = "auto") -> Any:

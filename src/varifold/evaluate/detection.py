@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from varifold._numeric.ranking import tabulate
+from varifold.evaluate.metrics import RankedScores, ratio
 
 __all__ = ["DetectionScores", "detection_scores"]
 
@@ -44,25 +43,16 @@ def detection_scores(scores: Any, anomaly: Any, alarms: Any) -> DetectionScores:
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     truth = np.asarray(anomaly, dtype=bool)
     raised = np.asarray(alarms, dtype=bool)
-    counts = np.ascontiguousarray([truth, ~truth], dtype=np.float64)
-    _, odd, usual = tabulate(scores, counts) if len(scores) else np.zeros((3, 0))
+    ranked = RankedScores()
+    ranked.add(scores, truth, ~truth)
+    auroc, average_precision = ranked.areas()
     hits = int((truth & raised).sum())
     return DetectionScores(
         instances=len(scores),
         anomalies=int(truth.sum()),
-        auroc=_ratio(float(odd @ (np.cumsum(usual) - 0.5 * usual)), float(odd.sum() * usual.sum())),
-        average_precision=_average_precision(odd, usual),
+        auroc=auroc,
+        average_precision=average_precision,
         alarms=int(raised.sum()),
-        precision=_ratio(hits, int(raised.sum())),
-        recall=_ratio(hits, int(truth.sum())),
+        precision=ratio(hits, int(raised.sum())),
+        recall=ratio(hits, int(truth.sum())),
     )
-
-
-def _average_precision(odd: NDArray[np.float64], usual: NDArray[np.float64]) -> float:
-    above = np.cumsum(odd[::-1])
-    total = above + np.cumsum(usual[::-1])
-    return _ratio(float(odd[::-1] @ (above / np.maximum(total, 1.0))), float(odd.sum()))
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")

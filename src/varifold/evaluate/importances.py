@@ -9,7 +9,6 @@ import numpy as np
 
 from varifold.base import Block
 from varifold.base.importances import Importance, column_name, columns_of, extra_losses
-from varifold.base.learner import is_regressor
 from varifold.errors import ParameterError
 
 __all__ = ["ImportanceTracker", "importances_of", "tracker_of"]
@@ -69,7 +68,7 @@ class ImportanceTracker:
 
         The interval between measurements doubles up to `ROWS` instances, so that a short stream has some too.
         """
-        known = np.flatnonzero(_known(self.learner, block))
+        known = np.flatnonzero(block.labelled)
         if done < self.next or len(known) < 2 or not self.learner.steps:
             return
         self.next = done + min(done, ROWS)
@@ -92,13 +91,6 @@ class ImportanceTracker:
         """Return the importance by column, largest first."""
         importances = {name: sums.importance() for name, sums in self.sums.items()}
         return dict(sorted(importances.items(), key=lambda item: -item[1].loss))
-
-
-def _known(learner: Any, block: Block) -> Any:
-    """Return which instances have a label or, for a regressor, a target."""
-    if not is_regressor(learner):
-        return block.codes >= 0
-    return np.zeros(len(block), dtype=bool) if block.targets is None else ~np.isnan(block.targets)
 
 
 def tracker_of(learner: Any) -> ImportanceTracker:

@@ -70,10 +70,10 @@ class LabelQueue:
         self._due.sort()  # nearly sorted already: a heap would be slower
         ready = bisect.bisect_left(self._due, (now,))
         taken, self._due = self._due[:ready], self._due[ready:]
-        return [(due, number) for due, number in taken if self._pop(number)]  # else it expired
+        return [(due, number) for due, number in taken if self.remove(number)]  # else it expired
 
-    def _pop(self, number: int) -> bool:
-        """Remove an instance; return False if there is none."""
+    def remove(self, number: int) -> bool:
+        """Remove an instance, such as one whose label has arrived; return False if there is none."""
         found = self._waiting.pop(number, None)
         if found is not None:
             self.bytes -= len(found.x)
@@ -86,10 +86,6 @@ class LabelQueue:
         """Return the instance if it waits and is not too old at this time."""
         instance = self._waiting.get(number)
         return None if instance is None or now - instance.time > self.oldest else instance
-
-    def remove(self, number: int) -> None:
-        """Remove an instance whose label has arrived."""
-        self._pop(number)
 
     def status(self, number: int) -> Status:
         """Return the status of an instance."""
@@ -106,7 +102,7 @@ class LabelQueue:
             fits = len(self._waiting) <= self.most and self.bytes <= self.most_bytes
             if fits and now - self._waiting[number].time <= self.oldest:
                 return
-            self._pop(number)
+            self.remove(number)
             self.expired_to = number
             self.expired += 1
 

@@ -65,12 +65,12 @@ class LabelCounts:
         scored = int(self.confusion.sum())
         hits = int(np.diagonal(self.confusion, offset=1).sum())
         return {
-            "cer": _ratio(scored - hits, scored),
-            "accuracy": _ratio(hits, scored),
+            "cer": ratio(scored - hits, scored),
+            "accuracy": ratio(hits, scored),
             "f1": f1(self.confusion, positive),
             "balanced_accuracy": balanced_accuracy(self.confusion),
-            "majority_cer": _ratio(self.majority_errors, scored),
-            "log_loss": _ratio(self.log_loss, self.rated),
+            "majority_cer": ratio(self.majority_errors, scored),
+            "log_loss": ratio(self.log_loss, self.rated),
         }
 
 
@@ -132,8 +132,8 @@ class Tally:
         rated = self.counts.rated
         half = 0.5 if len(self.counts.confusion) <= 2 else 1.0
         return {
-            "brier": _ratio(half * self.brier, rated),
-            "calibration_error": _ratio(float(np.abs(self.bins[1] - self.bins[2]).sum()), rated),
+            "brier": ratio(half * self.brier, rated),
+            "calibration_error": ratio(float(np.abs(self.bins[1] - self.bins[2]).sum()), rated),
         }
 
 
@@ -236,7 +236,8 @@ def cohens_kappa(confusion: Ints) -> float:
     return (agreed - chance) / (1.0 - chance) if chance < 1.0 else float("nan")
 
 
-def _ratio(part: float, whole: float) -> float:
+def ratio(part: float, whole: float) -> float:
+    """Divide; NaN if the whole is 0."""
     return part / whole if whole else float("nan")
 
 

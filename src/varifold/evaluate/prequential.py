@@ -140,7 +140,8 @@ class _Run:
 
     def __init__(self, learner: Any, queue: DelayedLabels, scored_from: int, windows: Windows, quantile: float) -> None:
         self.runner = runner_of(learner)
-        self.task = _task_of(learner, self.runner.coverages, quantile)
+        coverages = self.runner.coverages
+        self.task = Regression(coverages, quantile) if is_regressor(learner) else Classification(coverages)
         self.queue = queue
         queue.learned = frozenset(getattr(learner, "classes", ()))
         queue.learns_unlabelled = self.runner.learns_unlabelled
@@ -214,10 +215,6 @@ def _policy(ask: AskPolicy | float | None, learner: Any) -> AskPolicy | None:
     if not hasattr(learner, "predict_proba_one"):
         raise ParameterError(f"ask needs a classifier with predict_proba_one(x); {type(learner).__name__} has none")
     return ask.clone() if isinstance(ask, AskPolicy) else AskPolicy(ask)
-
-
-def _task_of(learner: Any, coverages: tuple[float, ...], quantile: float) -> Classification | Regression:
-    return Regression(coverages, quantile) if is_regressor(learner) else Classification(coverages)
 
 
 def _length(stream: Any) -> int | None:

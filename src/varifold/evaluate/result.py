@@ -12,7 +12,7 @@ import numpy as np
 from varifold.ask.estimate import Estimate
 from varifold.base.importances import Importance
 from varifold.base.plural import plural
-from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa
+from varifold.evaluate.metrics import METRICS, Floats, Ints, cohens_kappa, ratio
 from varifold.evaluate.periods import Period, RegressionPeriod
 from varifold.evaluate.predictions import Predictions, RegressionPredictions
 from varifold.evaluate.regression_metrics import REGRESSION_METRICS
@@ -178,9 +178,9 @@ class Result(_Result):
         actual, predicted = self.confusion.sum(axis=1).tolist(), self.confusion[:, 1:].sum(axis=0).tolist()
         return {
             label: LabelScores(
-                precision=_ratio(hits[i], predicted[i]),
-                recall=_ratio(hits[i], actual[i]),
-                f1=_ratio(2 * hits[i], actual[i] + predicted[i]),
+                precision=ratio(hits[i], predicted[i]),
+                recall=ratio(hits[i], actual[i]),
+                f1=ratio(2 * hits[i], actual[i] + predicted[i]),
                 count=actual[i],
                 predicted=predicted[i],
             )
@@ -190,13 +190,13 @@ class Result(_Result):
     def cost(self, costs: Mapping[Hashable, float]) -> float:
         """Return the mean cost of an instance: that of missing its label, 1 for labels without one, 0 if right."""
         missed = self.confusion.sum(axis=1) - np.diagonal(self.confusion, offset=1)
-        return _ratio(float(missed @ self._costs(costs)), self.scored)
+        return ratio(float(missed @ self._costs(costs)), self.scored)
 
     def constant_cost(self, costs: Mapping[Hashable, float]) -> tuple[Hashable, float]:
         """Return the label that would be cheapest to predict every time, and its mean cost of an instance."""
         by_label = self.confusion.sum(axis=1) * self._costs(costs)
         best = int(np.argmax(by_label))
-        return self.labels[best], _ratio(float(by_label.sum() - by_label[best]), self.scored)
+        return self.labels[best], ratio(float(by_label.sum() - by_label[best]), self.scored)
 
     def _costs(self, costs: Mapping[Hashable, float]) -> Floats:
         return np.array([costs.get(label, 1.0) for label in self.labels], dtype=np.float64)
@@ -306,10 +306,6 @@ class Summary:
     def __str__(self) -> str:
         shown = (f"{name} {self.mean(name):.4f} ± {self.std(name):.4f}" for name in self.metric_names[:3])
         return f"{plural(len(self.results), 'repeat')}: " + ", ".join(shown)
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
 
 
 def plain(number: float) -> float | None:

@@ -116,10 +116,10 @@ cdef class WindowTrees(Growing):
                 self.nodes.key[i] = 0
                 self.nodes.value[i] = 0.0
 
-    # ---------------------------------------------------------------- walking the trees
+    # ---------------------------------------------------------------- iterating over the trees
 
     cdef int recent(self) noexcept nogil:
-        """Return the number of trees that predict and are not on trial."""
+        """Return the number of recent trees: those that predict and are not on trial."""
         return <int> min(self.grown, <int64_t> self.trees)
 
     cdef int standing(self) noexcept nogil:

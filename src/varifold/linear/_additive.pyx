@@ -176,7 +176,7 @@ cdef class AdditiveRule(DiagonalRule):
         for slot in np.flatnonzero(counts.sum(axis=0)):
             values = joined_sample(counts[:, slot], samples[:, slot])
             sample[slot, :len(values)] = values
-            if len(values) >= 4:
+            if len(values) >= 4:    # of fewer values no bins are made
                 edge[slot] = np.sort(values)[np.arange(1, BINS) * len(values) // BINS]
         return {"state": merged, "shared": np.zeros((merged.shape[1], 0)),
                 "sample": sample, "edge": edge, "count": counts.sum(axis=0)}

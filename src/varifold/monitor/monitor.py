@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from varifold.base.blocks import to_block
 from varifold.base.estimator import Name
+from varifold.base.params import Constraint, Integer, Real, validate
 from varifold.base.plural import plural
-from varifold.errors import DataError, FeatureNameError, FeatureValueError, ParameterError
+from varifold.errors import DataError, FeatureNameError, FeatureValueError
 from varifold.monitor.column import REGULAR, Column, Status
 from varifold.monitor.drift import LEVELS, WARM_UP, Alarm, Floats, uniform
 from varifold.monitor.events import Event, EventLog
@@ -29,6 +30,11 @@ _BINS = 96
 """Most stretches of the presence map; when all are full, each covers twice as many instances."""
 _ROWS = 512
 """Rows kept for the correlations of renames: as many recent ones, and as many drawn from all earlier ones."""
+_LIMITS: dict[str, Constraint] = {
+    "every": Integer(1),
+    "max_features": Integer(1),
+    "false_alarm": Real(0, 0.01, open_low=True),
+}
 
 
 @dataclass(frozen=True)
@@ -94,13 +100,7 @@ class Monitor:
     """
 
     def __init__(self, every: int = 50, false_alarm: float = 1e-6, max_features: int = 1000) -> None:
-        for name, value in (("every", every), ("max_features", max_features)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"The {name!r} parameter of Monitor must be an int >= 1. Got {value!r} instead.")
-        if not isinstance(false_alarm, int | float) or not 0.0 < false_alarm <= 0.01:
-            raise ParameterError(
-                f"The 'false_alarm' parameter of Monitor must be a float in (0, 0.01]. Got {false_alarm!r} instead."
-            )
+        validate("Monitor", _LIMITS, {"every": every, "max_features": max_features, "false_alarm": false_alarm})
         self.every = every
         self.false_alarm = false_alarm
         self.max_features = max_features

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from varifold.bench.cell import curve_ends
 from varifold.bench.compare import Filled, Number
 from varifold.bench.statistics import Floats
 from varifold.errors import DataError
 from varifold.report.curves import instances_below
+from varifold.report.figures import curve
 from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet, set_title, write
 
 __all__ = ["loss_curve", "plot_comparison", "recent"]
@@ -68,25 +68,14 @@ def _digits(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.4g}"
 
 
-def _mean(number: Number, field: str) -> tuple[Floats, Floats]:
-    """Return instances and the mean of a stored curve over the repeats, where all of them have a value."""
-    at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
-    runs = [np.frombuffer(getattr(o, field), dtype="<f4") for o in number.outcomes]
-    if any(len(run) < len(at) for run in runs):
-        return np.zeros(0), np.zeros(0)
-    values = np.array([run[: len(at)] for run in runs], dtype=np.float64)
-    there = ~np.isnan(values).any(axis=0)
-    return at[there], values.mean(axis=0)[there]
-
-
 def error_curve(number: Number) -> tuple[Floats, Floats]:
     """Return instances and the mean error so far."""
-    return _mean(number, "curve")
+    return curve(number)[:2]
 
 
 def loss_curve(number: Number) -> tuple[Floats, Floats]:
     """Return instances and the mean log loss so far; empty for a learner without probabilities."""
-    return _mean(number, "loss_curve")
+    return curve(number, "loss_curve")[:2]
 
 
 def recent_width(number: Number) -> int:

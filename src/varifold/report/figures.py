@@ -16,10 +16,16 @@ from varifold.report.svg import Line, colour, error_chart
 __all__ = ["charts", "curve", "legend"]
 
 
-def curve(number: Number) -> tuple[Floats, Floats, Floats]:
-    """Return instances, mean error so far and its deviation over the repeats."""
+def curve(number: Number, field: str = "curve") -> tuple[Floats, Floats, Floats]:
+    """Return instances, mean error so far (or another stored curve) and its deviation over the repeats.
+
+    Points at which a repeat has no value are left out; all of them if a repeat has no such curve.
+    """
     at = np.array(curve_ends(number.outcomes[0].instances), dtype=np.float64)
-    runs = np.array([np.frombuffer(o.curve, dtype="<f4")[: len(at)] for o in number.outcomes], dtype=np.float64)
+    stored = [np.frombuffer(getattr(o, field), dtype="<f4")[: len(at)] for o in number.outcomes]
+    if any(len(run) < len(at) for run in stored):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    runs = np.array(stored, dtype=np.float64)
     keep = ~np.isnan(runs).any(axis=0)
     runs, at = runs[:, keep], at[keep]
     spread = runs.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(len(at))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from varifold.base.plural import plural
 from varifold.base.spec import parameters, split_name
 from varifold.bench.compare import Filled, Number, largest_gaps, lower_is_better, mark, tally
 from varifold.bench.published import Published
@@ -101,7 +102,7 @@ def shown_number(number: Number, printed: Published | None, metric: str, compare
         return Shown("–", tone="gap", tip=number.gap)
     verdict = mark(number, printed, metric) if compared else None
     runs = len(number.outcomes)
-    tip = f"{number.text}; {runs} repeat{'s' if runs > 1 else ''}"
+    tip = f"{number.text}; {plural(runs, 'repeat')}"
     if number.tried > 1:
         tip += f"; best of {number.tried} candidates, tuned on the stream"
     if runs < number.wanted:
@@ -356,9 +357,9 @@ def _clear_best(numbers: list[Number], metric: str) -> Number | None:
 
 
 def _rated(number: Number, metric: str) -> float:
-    """Return a mean such that less is better."""
-    mean = number.mean(metric)
-    return math.inf if math.isnan(mean) else mean if lower_is_better(metric) else -mean
+    """Return the mean such that less is better; infinity without any."""
+    rated = number.rated(metric)
+    return math.inf if math.isnan(rated) else rated
 
 
 def gap_grid(filled: list[Filled], *, better: bool = False) -> Grid | None:

@@ -72,17 +72,11 @@ def joint_ranking(tables: list[Filled]) -> Ranking | None:
     """
     names = [name for name in entries(tables[0]) if all(name in entries(one) for one in tables)]
     streams = [(one, setting, data) for one in tables for setting, data in one.table.places()]
-    rows = {name: [_rated(_number(*stream, name), stream[0].table.metrics[0]) for stream in streams] for name in names}
+    rows = {name: [_number(*stream, name).rated(stream[0].table.metrics[0]) for stream in streams] for name in names}
     complete = [name for name in names if not any(math.isnan(v) for v in rows[name])]
     if len(complete) < 2 or len(streams) < 2:
         return None
     return rank(complete, np.array([rows[name] for name in complete]).T)
-
-
-def _rated(number: Number, metric: str) -> float:
-    """Return a mean such that less is better; NaN without any."""
-    mean = number.mean(metric)
-    return mean if lower_is_better(metric) else -mean
 
 
 def shown(value: float) -> str:
@@ -101,7 +95,7 @@ def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None
     """
     setting = setting or filled.table.settings[0]
     names, data = entries(filled), filled.table.data
-    rated = np.array([[_rated(_number(filled, setting, each, name), metric) for each in data] for name in names])
+    rated = np.array([[_number(filled, setting, each, name).rated(metric) for each in data] for name in names])
     best = np.array([np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T])
     order = sorted(range(len(names)), key=lambda i: _order(rated, i))
     rows = []

@@ -44,9 +44,7 @@ with every printed cell. `?` behind a printed number: another figure, given abov
 *Variants* are other readings of a protocol than the text's, run in addition and counted separately."""
 
 
-def markdown(
-    filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = (), *, sizes: bool = True
-) -> str:
+def markdown(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
     """Write every table of the list, with its notes, comparisons and commands."""
     parts = [
         f"# {heading(filled)}" if len(filled) < _MANY else "# Results",
@@ -71,7 +69,7 @@ def markdown(
             parts += [f"## {title}", "", *pipe_table(gaps, "printed cell"), ""]
     by_name = {f.table.name: f for f in filled}
     for one in filled:
-        parts += _section(one, by_name, sizes)
+        parts += _section(one, by_name)
     made = [f"- {line}" for line in made_with(environments)]
     parts += ["## Made with", "", f"- {total_time(filled)}", *made, ""]
     return "\n".join(parts)
@@ -116,7 +114,7 @@ def plain_summary(filled: list[Filled]) -> str:
     return "\n".join([*lines, "`varifold bench report` writes every table as a page."])
 
 
-def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
+def _section(one: Filled, by_name: dict[str, Filled]) -> list[str]:
     table = one.table
     parts = [f"## {table.title}", "", f"{table.caption}.", ""]
     if table.stand_in:
@@ -126,11 +124,11 @@ def _section(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
         parts += [f"- {line}" for line in (coverage(one), capped(one)) if line]
         parts += [f"- {line}" for line in gap_lines(one)]
     parts.append("")
-    return [*parts, *_tables(one, by_name, sizes), "```sh", *recipes(one), "```", ""]
+    return [*parts, *_tables(one, by_name, sizes=True), "```sh", *recipes(one), "```", ""]
 
 
-def _tables(one: Filled, by_name: dict[str, Filled], sizes: bool) -> list[str]:
-    """Return the grids of a table."""
+def _tables(one: Filled, by_name: dict[str, Filled], *, sizes: bool) -> list[str]:
+    """Return the grids of a table; with `sizes` also wins, weights and time, folded."""
     table = one.table
     parts = []
     if table.parameters:

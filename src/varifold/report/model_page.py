@@ -55,7 +55,7 @@ def _section(title: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
 
 
-def _say(text: str, kind: str = "") -> str:
+def _paragraph(text: str, kind: str = "") -> str:
     with_code = _CODE.sub(r"<code>\1</code>", escape(text))
     return f"<p{f' class={kind!r}' if kind else ''}>{with_code}</p>"
 
@@ -81,13 +81,13 @@ def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None
             f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it predicted "
             "them: `varifold run --save` writes one."
         )
-        return f"{head}{_say(lead, 'lead')}</header>"
+        return f"{head}{_paragraph(lead, 'lead')}</header>"
     lead = (
         f"Learned from {record['data']}: {plural(record['instances'], 'row')}, one after the other. Each row was "
         "predicted before the model saw its true value, so all figures are about new rows."
     )
     tiles = "".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in _tiles(record))
-    return f'{head}{_say(lead, "lead")}<ul class="tiles">{tiles}</ul></header>'
+    return f'{head}{_paragraph(lead, "lead")}<ul class="tiles">{tiles}</ul></header>'
 
 
 def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -127,7 +127,7 @@ def _over_time(record: Mapping[str, Any]) -> str:
     what = "mean absolute error" if numeric else "share of wrong predictions"
     return _section(
         "How well, over time",
-        _say(f"{what.capitalize()}: {shown[0]} in the first tenth of the rows, {shown[1]} in the last tenth."),
+        _paragraph(f"{what.capitalize()}: {shown[0]} in the first tenth of the rows, {shown[1]} in the last tenth."),
         f'<figure class="one">{chart}<figcaption>Dark: {what} of all rows so far. Light: in parts of the stream. '
         f"Dotted: {'predicting the mean so far' if numeric else 'always predicting the most frequent label'}."
         "</figcaption></figure>",
@@ -140,7 +140,7 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
     if not measured:
         return _section(
             "What matters",
-            _say(
+            _paragraph(
                 "How much each column contributes was not measured; `varifold run --importances --save` measures it. "
                 "These features have the largest average weight in the model, which is no proof that they are needed. "
                 "Present: share of the rows that have the feature, since it appeared."
@@ -159,10 +159,10 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
             "that have the column, since it appeared.</figcaption></figure>"
         )
     else:
-        parts.append(_say("No column was found without which the predictions would be clearly worse."))
+        parts.append(_paragraph("No column was found without which the predictions would be clearly worse."))
     if rest:
         more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
-        parts.append(_say(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
+        parts.append(_paragraph(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
     return _section("What matters", *parts)
 
 
@@ -182,7 +182,7 @@ def _what_changed(learner: VaryingLearner) -> str:
         lines, found = [], changes(learner.steps, learner.features, "", {})
     lines += [str(change) for change in found if change.what not in ("vanished", "new")][:_SHOWN]
     lines += _came_and_went(learner, found)
-    return _section("What changed", _listed(lines) if lines else _say("No column appeared or vanished."))
+    return _section("What changed", _listed(lines) if lines else _paragraph("No column appeared or vanished."))
 
 
 def _came_and_went(learner: VaryingLearner, found: Sequence[Change]) -> list[str]:
@@ -209,15 +209,15 @@ def _unsure(record: Mapping[str, Any]) -> str:
     confused = [
         f"{true} was predicted as {other} {plural(count, 'time')}" for true, other, count in record.get("confused", [])
     ]
-    parts += [_say("Most frequent confusions:"), _listed(confused)] if confused else []
+    parts += [_paragraph("Most frequent confusions:"), _listed(confused)] if confused else []
     numeric = record["task"] == "regression"
     for requested, covered, size in record["coverage"]:
         what = f"intervals, {_number(size)} wide on average," if numeric else f"sets of {size:.2g} labels on average"
         share = f"{covered:.1%} of the rows ({requested:.0%} were requested)"
-        parts.append(_say(f"The {what} contained the truth in {share}."))
+        parts.append(_paragraph(f"The {what} contained the truth in {share}."))
     if record.get("requested"):
-        parts.append(_say(f"Only requested labels were learned. What they alone show: {record['requested']}."))
-    return _section("What it is unsure of", *(parts or [_say("Nothing was measured about it in this run.")]))
+        parts.append(_paragraph(f"Only requested labels were learned. What they alone show: {record['requested']}."))
+    return _section("What it is unsure of", *(parts or [_paragraph("Nothing was measured about it in this run.")]))
 
 
 def _made(learner: VaryingLearner, record: Mapping[str, Any] | None) -> str:

@@ -41,8 +41,7 @@ def ranking(filled: Filled, setting: Setting, group: str, metric: str) -> Rankin
     labels, rows = _numbers(filled, setting, group)
     if len(labels) < 2 or len(rows) < 2:
         return None
-    sign = 1 if lower_is_better(metric) else -1
-    scores = np.array([[sign * n.mean(metric) for n in row] for row in rows])
+    scores = np.array([[n.rated(metric) for n in row] for row in rows])
     return None if np.isnan(scores).any() else rank(labels, scores)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from varifold.base.plural import plural
 from varifold.bench.compare import Filled, won
 from varifold.bench.sources import files_of
 from varifold.bench.table import Data, Setting, Table
@@ -80,7 +81,7 @@ def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str
 
 def gap_lines(filled: Filled) -> list[str]:
     """Describe what is missing, and why."""
-    return [f"{count} number{'s' if count > 1 else ''}: {reason}" for reason, count in filled.gaps().most_common()]
+    return [f"{plural(count, 'number')}: {reason}" for reason, count in filled.gaps().most_common()]
 
 
 def readings(filled: Filled) -> list[str]:

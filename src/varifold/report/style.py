@@ -92,6 +92,11 @@ def set_title(ax: Any, text: str, size: float = 13) -> None:
     ax.set_title("\n".join(lines), fontsize=size, fontweight="bold", pad=12)
 
 
+def headline(figure: Any, text: str, x: float = 0.08, **place: Any) -> None:
+    """Write a title above all panels of a figure."""
+    figure.suptitle(text, x=x, ha="left", fontsize=13, fontweight="bold", **place)
+
+
 def natural(names: Iterable[Any]) -> list[Any]:
     """Sort names in natural order: x2 before x10."""
 

@@ -90,7 +90,6 @@ class Alerts:
     def __init__(self, models: Models, rules: AlertRules) -> None:
         self.models = models
         self.rules = rules
-        self.undelivered = 0
         self._checks = 0
         self._known = {model.state.name: _Known(model.state.monitor) for model in models}
         self._deliveries: set[asyncio.Task[None]] = set()
@@ -209,7 +208,7 @@ class Alerts:
             if target is None:
                 continue
             if len(self._deliveries) >= _MOST_DELIVERIES:
-                self._failed("its target", RuntimeError(f"{_MOST_DELIVERIES} alerts are being delivered already"))
+                _failed("its target", RuntimeError(f"{_MOST_DELIVERIES} alerts are being delivered already"))
                 continue
             task = asyncio.get_running_loop().create_task(deliver(target, event))
             self._deliveries.add(task)
@@ -220,7 +219,7 @@ class Alerts:
             async with httpx.AsyncClient(timeout=_PATIENCE) as client:
                 (await client.post(url, json=event)).raise_for_status()
         except httpx.HTTPError as error:
-            self._failed("the webhook", error)
+            _failed("the webhook", error)
 
     async def _execute(self, command: str, event: dict[str, Any]) -> None:
         """Run the command; kill it and everything it started after a timeout or when the server stops."""
@@ -230,13 +229,13 @@ class Alerts:
                 file.seek(0)
                 process = await asyncio.create_subprocess_shell(command, stdin=file, start_new_session=True)
         except OSError as error:
-            self._failed("the command", error)
+            _failed("the command", error)
             return
         try:
             async with asyncio.timeout(_PATIENCE):
                 await process.wait()
         except TimeoutError:
-            self._failed("the command", TimeoutError(f"it took more than {_PATIENCE:g} s and was killed"))
+            _failed("the command", TimeoutError(f"it took more than {_PATIENCE:g} s and was killed"))
             return
         finally:
             if process.returncode is None:
@@ -244,11 +243,11 @@ class Alerts:
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         if process.returncode:
-            self._failed("the command", RuntimeError(f"it ended with {process.returncode}"))
+            _failed("the command", RuntimeError(f"it ended with {process.returncode}"))
 
-    def _failed(self, what: str, error: Exception) -> None:
-        self.undelivered += 1
-        warning(f"an alert did not reach {what}: {error!r}")
+
+def _failed(what: str, error: Exception) -> None:
+    warning(f"an alert did not reach {what}: {error!r}")
 
 
 def _without_common(transitions: list[Transition], monitor: Monitor) -> list[Transition]:

@@ -26,7 +26,7 @@ from varifold.serve.core.models import Models, ModelSpec, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
-from varifold.serve.http.protocol import make_protocol, most_connections, watch
+from varifold.serve.http.protocol import most_connections, protocol_of, watch
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.kafka import KafkaBridge, KafkaTopics
 from varifold.serve.mqtt import MqttBridge, Topics
@@ -111,7 +111,7 @@ class _Process:
             app,
             host=settings.host,
             port=settings.port,
-            http=make_protocol(app, most_connections(settings.connections)),
+            http=protocol_of(app, most_connections(settings.connections)),
             ws="websockets-sansio",
             ws_max_size=settings.bodies.body + 1024,
             ws_per_message_deflate=False,

@@ -126,7 +126,7 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
                 "as {label: weight}"
             )
         weights = self._weights(X, labels, sample_weight)
-        learner = self.model_ if hasattr(self, "model_") else self._new_learner()
+        learner = self._continued()
         self._learn(learner, X, names, labels, weights, shuffle=False)
         self._declared = getattr(self, "_declared", False) or classes is not None
         self.classes_ = known

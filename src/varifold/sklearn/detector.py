@@ -81,7 +81,7 @@ class VarifoldDetector(OutlierMixin, VaryingEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Continue with more rows in their order; their columns may differ. The threshold is that of these rows."""
         X, names = self._read(X, getattr(self, "_columns", None))
-        learner = self.model_ if hasattr(self, "model_") else self._new_learner()
+        learner = self._continued()
         return self._score_and_learn(learner, X, names, shuffle=False)
 
     def _score_and_learn(self, learner: Any, X: Any, names: Any, shuffle: bool) -> Self:

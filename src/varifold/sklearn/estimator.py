@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from varifold.base import Block, to_block
 from varifold.base.nearest import nearest
+from varifold.base.params import OneOf, validate
 from varifold.base.registry import models
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
 from varifold.errors import DataError, LabelError, ParameterError, VarifoldError
@@ -83,7 +84,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_learner(self) -> Any:
         """Make the learner that `model` names, without state."""
         if isinstance(self.model, str):
-            return self._of_task(self._named(parse_model(self.model, imports=True))())
+            return self._of_task(self._spec_of_task(parse_model(self.model, imports=True))())
         if isinstance(self.model, type) or not all(hasattr(self.model, name) for name in _NEEDED):
             raise ParameterError(
                 "The 'model' parameter must be a learner of varifold or the text of one, such as 'auto' or "
@@ -91,8 +92,12 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return self._of_task(self.model.clone())
 
-    def _named(self, spec: ModelSpec) -> ModelSpec:
-        """Return the learner that a text names; for regression ``"arow"`` means its regressor."""
+    def _continued(self) -> Any:
+        """Return the learner of earlier calls; a new one at the first."""
+        return self.model_ if hasattr(self, "model_") else self._new_learner()
+
+    def _spec_of_task(self, spec: ModelSpec) -> ModelSpec:
+        """Return the specification; for regression ``"arow"`` means its regressor."""
         if self._task == "regression" and f"{spec.name}regressor" in models:
             return regressor_for(spec)
         return spec
@@ -108,11 +113,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, known: Names | None = None) -> tuple[Any, Names | None]:
         """Return X ready for `to_block` and its columns (None for dicts); `known` are the columns learned last."""
-        if self.omitted not in ("absent", "zero"):
-            raise ParameterError(
-                f"The 'omitted' parameter of {type(self).__name__} must be one of 'absent', 'zero'. "
-                f"Got {self.omitted!r} instead."
-            )
+        validate(type(self).__name__, {"omitted": OneOf("absent", "zero")}, {"omitted": self.omitted})
         return named_columns(X, self, omitted=self.omitted, known=known)
 
     def _keep_names(self, names: Names | None) -> None:

@@ -69,7 +69,7 @@ class VarifoldRegressor(RegressorMixin, VaryingEstimator):  # type: ignore[misc]
         """Continue with more rows in their order; their columns may differ."""
         X, names = self._read(X, getattr(self, "_columns", None))
         targets = self._targets(X, y, np.float64)
-        learner = self.model_ if hasattr(self, "model_") else self._new_learner()
+        learner = self._continued()
         self._learn(learner, X, names, targets, sample_weight, shuffle=False)
         return self
 

@@ -8,7 +8,7 @@ from typing import Any
 from varifold.base import from_bytes
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.nested import make_learner
-from varifold.ensemble.parallel import JOINS, joined
+from varifold.ensemble.parallel import check_shards, joined
 from varifold.errors import ParameterError
 from varifold.spark.keyed import PREDICTION, Detection, Keyed, Output
 from varifold.spark.layout import LINE, Columns, Layout, Row, spark_module
@@ -120,10 +120,7 @@ def learn_parallel(
     Like `varifold.learn_parallel`, on Spark: a hash of the row selects its learner. With `order`, each learner sees its
     rows in that order. Rows without a label are left out; a row that cannot be learned is an error.
     """
-    if not (isinstance(shards, int) and not isinstance(shards, bool) and shards >= 1):
-        raise ParameterError(f"The 'shards' parameter of learn_parallel must be an int >= 1. Got {shards!r} instead.")
-    if join not in JOINS:
-        raise ParameterError(f"The 'join' parameter of learn_parallel must be one of {JOINS}. Got {join!r} instead.")
+    check_shards(shards, join)
     layout = Layout(None, numbers, words, label, None, order, weight)
     layout.check(df)
     blank = _blank(model, "learn_parallel")

@@ -247,12 +247,8 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
         by_key.setdefault(row.key, []).append(row)
     for of_key in by_key.values():
         if all(row.order is not None for row in of_key):
-            of_key.sort(key=_order)
+            of_key.sort(key=lambda row: row.order)
     return [row for of_key in by_key.values() for row in of_key]
-
-
-def _order(row: Row) -> Any:
-    return row.order
 
 
 def _discard(output: Output | Detection) -> None:

@@ -12,6 +12,7 @@ from varifold.base.classifier import VaryingClassifier
 from varifold.base.detector import VaryingDetector
 from varifold.base.learner import is_detector
 from varifold.base.nested import make_learner
+from varifold.base.params import Integer, validate
 from varifold.errors import ParameterError
 from varifold.spark import row_state
 from varifold.spark.bucket import Bucket, Key, Plan, Token
@@ -118,9 +119,7 @@ def _chosen_api(groups: Any, requested: str | None) -> str:
 
 
 def _plan(model: Any, ask: AskPolicy | float | None = None, **limits: int) -> Plan:
-    for name, given in limits.items():
-        if not (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
-            raise ParameterError(f"The {name!r} parameter of learn_stream must be an int >= 1. Got {given!r} instead.")
+    validate("learn_stream", dict.fromkeys(limits, Integer(1)), limits)
     blank = make_learner(model)
     if not isinstance(blank, VaryingClassifier | VaryingDetector):
         raise ParameterError(

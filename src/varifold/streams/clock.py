@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from varifold.errors import DataError
 
-__all__ = ["EXAMPLES", "ORDERS", "in_order", "is_time", "looks_like_time", "parse_time"]
+__all__ = ["EXAMPLES", "ORDERS", "in_order", "looks_like_time", "parse_time"]
 
 ORDERS = ("dmy", "mdy")
 """Possible orders of day, month and year in a date such as 03/04/2026."""
@@ -25,11 +25,6 @@ _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})" + _TIME)
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0))
 """(Smallest number, units per second): nanoseconds, microseconds, milliseconds, seconds (from 1973 on)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def is_time(value: object) -> bool:
-    """Return whether the type of a value means a date or a point in time."""
-    return isinstance(value, date | time | timedelta | np.datetime64 | np.timedelta64)
 
 
 def looks_like_time(text: str) -> bool:

@@ -55,23 +55,13 @@ class ReadStream(Stream):
             raise DataError("standard input or an iterator can be read only once; pass a file or a list")
         self._started = True
         begun, self._begun = self._begun, None
-        return self._read() if begun is None else begun
-
-    def _read(self) -> Iterator[Batch]:
-        context = self._context
-        context.restart()
-        for batch in self._open_batches():
-            if len(batch.block):
-                yield batch
-        context.warn_absent_columns()
-        context.warn_revised_columns()
-        context.warn_single_label()
+        return _batches(self._context, self._open_batches) if begun is None else begun
 
     @property
     def target_type(self) -> str | None:
         """``class`` or ``number``: as given, or as the first batch shows, which is read now; None without labels."""
         if self._context.target_type is None and self._begun is None and not (self.once and self._started):
-            batches = self._read()
+            batches = _batches(self._context, self._open_batches)
             self._begun = itertools.chain(list(itertools.islice(batches, 1)), batches)
         return self._context.target_type
 
@@ -110,6 +100,17 @@ class ReadStream(Stream):
     def problems(self) -> list[str]:
         """Describe what was wrong with the first of the rows left out."""
         return list(self._context.problems)
+
+
+def _batches(context: Context, open_batches: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
+    """Read from the beginning; no reference to the stream, so that a file is closed as soon as the stream is gone."""
+    context.restart()
+    for batch in open_batches():
+        if len(batch.block):
+            yield batch
+    context.warn_absent_columns()
+    context.warn_revised_columns()
+    context.warn_single_label()
 
 
 def read(

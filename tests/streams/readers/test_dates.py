@@ -1,4 +1,4 @@
-"""Dates become features when asked for, and are refused with a hint otherwise."""
+"""Dates become features when asked for, and are rejected with a hint otherwise."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_every_reader_makes_the_same_features_of_dates(kind: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "dicts", "parquet"])
-def test_dates_nobody_asked_for_are_refused_with_what_to_do(kind: str, tmp_path: Path) -> None:
+def test_dates_without_an_option_are_rejected_with_what_to_do(kind: str, tmp_path: Path) -> None:
     rows = [{"made": "2026-03-04", "a": 1.0, "y": i % 2} for i in range(20)]
     source = SOURCES[kind](tmp_path, rows)
     with pytest.raises(
@@ -119,15 +119,15 @@ def test_a_cell_that_is_no_date_is_a_row_that_cannot_be_read(kind: str, tmp_path
     assert (len(block), stream.skipped) == (2, 1)
 
 
-def test_wrong_options_are_refused() -> None:
-    for dates, said in (
+def test_wrong_options_are_rejected() -> None:
+    for dates, message in (
         ({"made": "hour"}, "must be a list"),
         ({"made": []}, "must be a list"),
         ({"made": ["hours"]}, "hour"),
         ({"made": ["age"]}, "--time COL"),
         (["made"], "must be a dict"),
     ):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=message):
             read(ROWS, target="y", dates=dates)
     with pytest.raises(ParameterError, match="--time COL"):
         read(ROWS, target="y", time="made", dates={"made": ["age"]})
@@ -135,7 +135,7 @@ def test_wrong_options_are_refused() -> None:
         list(read(ROWS, target="y", time="when", dates=PARTS | {"sent": ["day"]}).blocks())
 
 
-def test_a_date_given_to_a_learner_is_refused_with_what_to_do() -> None:
+def test_a_date_given_to_a_learner_is_rejected_with_what_to_do() -> None:
     for value in (dt.datetime(2026, 3, 4), pd.Timestamp("2026-03-04"), dt.date(2026, 3, 4), dt.timedelta(1)):
         with pytest.raises(FeatureValueError, match=r"'made'.*dates=\{'made': \['hour', 'weekday'\]\}"):
             varifold.AROW().learn_one({"made": value}, 1)
@@ -178,7 +178,7 @@ def test_dates_with_slashes_or_dots_are_dates(text: str, meant: dt.datetime, tmp
     assert x == {"made:day": float(meant.day), "a": 1.0}
 
 
-def test_a_date_of_which_nobody_can_tell_the_day_from_the_month_is_refused(tmp_path: Path) -> None:
+def test_a_date_with_ambiguous_day_and_month_is_rejected(tmp_path: Path) -> None:
     file = csv_of(tmp_path, [{"made": "03/04/2026", "a": 1.0, "y": "p"}])
     with pytest.raises(
         DataError, match=r"line 2, column 'made'.*day 3 of month 4, or day 4 of month 3; state which, date_order="
@@ -210,14 +210,14 @@ def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
         parse_time(10**400)
 
 
-@pytest.mark.parametrize(("others", "refused"), [(0, True), (2, True), (3, False), (19, False)])
+@pytest.mark.parametrize(("others", "rejected"), [(0, True), (2, True), (3, False), (19, False)])
 @pytest.mark.parametrize("first", [False, True])
-def test_nine_cells_in_ten_make_a_column_of_dates(others: int, refused: bool, first: bool, tmp_path: Path) -> None:
+def test_nine_cells_in_ten_make_a_column_of_dates(others: int, rejected: bool, first: bool, tmp_path: Path) -> None:
     cells = ["late"] * others, ["2026-03-04"] * (20 - others)
     path = tmp_path / "rows.csv"
     lines = [f"{cell},{i % 2}" for i, cell in enumerate([*cells[not first], *cells[first]])]
     path.write_text("\n".join(["when,y", *lines]) + "\n")
-    if refused:
+    if rejected:
         with pytest.raises(DataError, match=r"column 'when' holds dates such as '2026-03-04'"):
             list(read(path, target="y").blocks())
     else:

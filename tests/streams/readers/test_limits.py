@@ -57,7 +57,7 @@ def test_the_limit_is_a_whole_number(given):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "row", "says"),
+    ("suffix", "row", "message"),
     [
         ("jsonl", '{"a": ' + "[" * 100_000 + "]" * 100_000 + ', "y": 0}\n', "nested too deep"),
         ("jsonl", '{"a": ' * 400 + "1" + "}" * 400 + "\n", "nested more than 50 deep"),
@@ -70,10 +70,10 @@ def test_the_limit_is_a_whole_number(given):
         ("arff", "{" + "1" * 10_000 + " 5}\n", "is not 'index value'"),
     ],
 )
-def test_what_a_parser_refuses_is_a_row_that_cannot_be_read(tmp_path, suffix, row, says):
+def test_what_a_parser_rejects_is_a_row_that_cannot_be_read(tmp_path, suffix, row, message):
     path = write(tmp_path, suffix, HEADS.get(suffix, "") + NEXT[suffix] + row + NEXT[suffix])
     number = 2 + HEADS.get(suffix, "").count("\n")
-    with pytest.raises(DataError, match=rf"line {number}: .*({says})") as caught:
+    with pytest.raises(DataError, match=rf"line {number}: .*({message})") as caught:
         labels(streams.read(path, target=target(suffix)))
     assert len(str(caught.value)) < 1000
     skipping = streams.read(path, target=target(suffix), on_error="skip")

@@ -83,7 +83,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", ['[{"a": 1, "y": "x"}]', '[\n  {\n    "a": 1\n  }\n]', "\ufeff [[1, 2]]"])
-def test_a_json_array_is_refused_with_what_to_do(tmp_path, text):
+def test_a_json_array_is_rejected_with_what_to_do(tmp_path, text):
     path = tmp_path / "array.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"array.json is one JSON array; write JSON lines instead"):
@@ -137,7 +137,7 @@ def test_encodings_can_be_named():
         rows("latin1.csv", encoding="latin-99")
 
 
-def test_duplicate_names_are_told_apart():
+def test_duplicate_names_are_distinguished():
     with pytest.warns(VarifoldWarning, match="'x' is used twice; column 2 is called 'x#2'"):
         assert rows("duplicate_names.csv")[0] == ({"x": 1.0, "x#2": 2.0}, "a")
 
@@ -160,7 +160,7 @@ def test_no_header():
     ]
 
 
-def test_id_time_and_weight_stand_beside_the_block():
+def test_id_time_and_weight_are_next_to_the_block():
     stream = streams.read(DATA / "weights.csv", target="y", id="who", time="when", weight="w")
     (batch,) = stream.batches()
     assert batch.ids == ["u1", "u2", "u3"]
@@ -253,7 +253,7 @@ def test_standard_input(monkeypatch):
         ({"target": "y", "id": "z2"}, r"no id column 'z2'; .*did you mean z1"),
     ],
 )
-def test_mistyped_columns_are_refused_with_the_nearest(tmp_path, options, words):
+def test_mistyped_columns_are_rejected_with_the_nearest(tmp_path, options, words):
     path = tmp_path / "few.csv"
     path.write_text("x,z1,y\n1,2,a\n")
     with pytest.raises(DataError, match=words):
@@ -315,7 +315,7 @@ def test_headers_are_checked_without_a_trace(tmp_path: Path) -> None:
     assert stream.columns["x"].type == "numeric"
 
 
-def test_rows_without_a_header_tell_at_the_end_what_never_came():
+def test_columns_that_never_came_are_reported_at_the_end_of_rows_without_a_header():
     rows = [{"temperature": 1.0, "y": 0}, {"temperature": 2.0, "y": 1}]
     with pytest.warns(VarifoldWarning, match="'temprature' that types names; did you mean temperature"):
         list(streams.read(rows, target="y", types={"temprature": "numeric"}).blocks())

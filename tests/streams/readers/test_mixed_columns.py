@@ -18,7 +18,7 @@ def written(folder: Path, cells: list[Any]) -> Path:
     return place
 
 
-def said(source: Any, **options: Any) -> list[str]:
+def warnings_of(source: Any, **options: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         list(read(source, target="y", **options).blocks())
@@ -27,31 +27,31 @@ def said(source: Any, **options: Any) -> list[str]:
 
 def test_a_few_texts_among_numbers(tmp_path: Path) -> None:
     file = written(tmp_path, [*range(60), "unknown", "n.a."])
-    (message,) = said(file)
+    (message,) = warnings_of(file)
     assert "the numeric column 'age' also held 2 texts such as 'unknown', 'n.a.'" in message
     assert "--absent" in message
-    assert said(file, types={"age": "numeric"}) == []
-    assert said(file, absent=["", "unknown", "n.a."]) == []
+    assert warnings_of(file, types={"age": "numeric"}) == []
+    assert warnings_of(file, absent=["", "unknown", "n.a."]) == []
 
 
-def test_many_texts_make_a_column_a_category_and_that_is_said(tmp_path: Path) -> None:
+def test_many_texts_make_a_column_a_category_and_that_is_reported(tmp_path: Path) -> None:
     file = written(tmp_path, [*range(31), *["unknown"] * 20])
-    (message,) = said(file)
+    (message,) = warnings_of(file)
     assert "column 'age' is read as a category, its numbers as well: 20 of its first 51 cells" in message
     assert "--types age=numeric" in message
-    assert said(file, types={"age": "category"}) == []
-    assert said(file, types={"age": "numeric"}) == []
-    assert said(written(tmp_path, ["a", "b", "c", 4])) == []
+    assert warnings_of(file, types={"age": "category"}) == []
+    assert warnings_of(file, types={"age": "numeric"}) == []
+    assert warnings_of(written(tmp_path, ["a", "b", "c", 4])) == []
 
 
 def test_numbers_and_texts_in_json(tmp_path: Path) -> None:
     rows = [{"age": 3, "y": 0}, {"age": "unknown", "y": 1}, {"age": 4.5, "y": 0}]
-    (message,) = said(rows)
+    (message,) = warnings_of(rows)
     assert "the numeric column 'age' also held 1 text such as 'unknown'" in message
-    assert said([{"age": "3", "y": 0}, {"age": "x", "y": 1}]) == []
+    assert warnings_of([{"age": "3", "y": 0}, {"age": "x", "y": 1}]) == []
 
 
-def test_a_stream_that_is_read_twice_says_it_once(tmp_path: Path) -> None:
+def test_a_stream_that_is_read_twice_reports_it_once(tmp_path: Path) -> None:
     stream = read(written(tmp_path, [*range(60), "unknown"]), target="y")
     with pytest.warns(VarifoldWarning, match="unknown"):
         list(stream.blocks())

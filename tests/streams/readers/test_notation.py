@@ -56,9 +56,9 @@ def test_a_numeric_target_is_read_as_it_is_written(tmp_path: Path, how: dict[str
     assert block.targets.tolist() == wanted.tolist()
     features = [x["x"] for x in block.rows()]
     assert features == [float(f"{v / 7:.3f}") for v in wanted]
-    told = [str(w.message) for w in caught if issubclass(w.category, VarifoldWarning)]
-    assert len(told) == bool(how["groups"])
-    assert all(f"with {how['groups']!r} between thousands" in text for text in told)
+    messages = [str(w.message) for w in caught if issubclass(w.category, VarifoldWarning)]
+    assert len(messages) == bool(how["groups"])
+    assert all(f"with {how['groups']!r} between thousands" in text for text in messages)
 
 
 @pytest.mark.parametrize("how", [WRITTEN["2,34"], WRITTEN["9.467,00"]])
@@ -118,14 +118,14 @@ def test_other_columns_show_it_where_a_column_does_not(cells: list[str], others:
 
 
 @pytest.mark.parametrize(
-    ("columns", "says"),
+    ("columns", "message"),
     [
         ({"a": ["1,234", "5,678"]}, r"column 'a'.*1,234 is 1.234 or 1,234; give decimal=',' .* or thousands=','"),
         ({"a": ["1.234", "5.678"], "b": ["2,5"]}, r"1.234 is 1.234 or 1,234; give decimal='.' .* or thousands='.'"),
     ],
 )
-def test_a_column_that_can_be_read_in_two_ways_is_asked_for(columns: dict[str, list[str]], says: str) -> None:
-    with pytest.raises(DataError, match=says):
+def test_a_column_that_can_be_read_in_two_ways_needs_an_option(columns: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         detect_notations(columns, None, None, {}, "file")
 
 
@@ -179,7 +179,7 @@ def sources(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["frame", "parquet", "jsonl", "dicts"])
-def test_labels_most_of_which_differ_are_refused_before_anything_is_learned(kind: str, tmp_path: Path) -> None:
+def test_labels_most_of_which_differ_are_rejected_before_anything_is_learned(kind: str, tmp_path: Path) -> None:
     source = sources(tmp_path)[kind]
     stream = streams.read(source, target="y")
     for _ in range(2):

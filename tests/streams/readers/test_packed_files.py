@@ -42,7 +42,7 @@ def rows_in(path: Path | str) -> int:
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "rows.csv.zst", "rows.zip", "rows"])
 @pytest.mark.parametrize("kind", PACKED)
-def test_the_content_says_how_a_file_is_packed(kind: str, name: str, tmp_path: Path) -> None:
+def test_the_content_shows_how_a_file_is_packed(kind: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(PACKED[kind])
     assert rows_in(tmp_path / name) == 5000
 
@@ -53,7 +53,7 @@ def test_packed_standard_input(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert rows_in("-") == 5000
 
 
-def test_the_name_inside_a_zip_says_the_format(tmp_path: Path) -> None:
+def test_the_name_inside_a_zip_shows_the_format(tmp_path: Path) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("rows.jsonl", '  {"a": 1, "y": 0}\n' * 3)
@@ -68,7 +68,7 @@ def broken(change: Callable[[bytes], bytes], folder: Path, data: bytes) -> str:
     return str(caught.value)
 
 
-def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_unpacked_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "of 2 files (a.csv, b.csv), not of one; extract it" in broken(bytes, tmp_path, zipped("a.csv", "b.csv"))
     sheet = zipped("[Content_Types].xml", "xl/workbook.xml")
     assert "save the spreadsheet as CSV" in broken(bytes, tmp_path, sheet)

@@ -1,6 +1,8 @@
 """Targets: classes or numbers to predict, by their first rows; one value is reported, missing ones are named."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ def test_classes_are_no_numbers_to_predict(values):
         ([f"{i},5 x {i}" for i in range(500)], "decimal=','"),
     ],
 )
-def test_labels_most_of_which_are_different_are_refused(values, remedy):
+def test_labels_most_of_which_are_different_are_rejected(values, remedy):
     with pytest.raises(DataError, match=f"different labels among the first {len(values)} rows.*{remedy}"):
         list(streams.read(prices(values), target="price").blocks())
     (block,) = streams.read(prices(values), target="price", target_type="class").blocks()
@@ -94,7 +96,7 @@ def test_many_or_scattered_numbers_are_a_quantity(values):
     assert streams.read(prices(values), target="price").target_type == "number"
 
 
-def test_any_number_is_predicted_if_asked(tmp_path):
+def test_any_number_is_predicted_on_request(tmp_path):
     path = write(tmp_path / "reg.csv", [1, 2, 1, 2])
     (block,) = streams.read(path, target="price", target_type="number").blocks()
     assert block.y == [1.0, 2.0, 1.0, 2.0]
@@ -134,7 +136,7 @@ def test_looking_at_the_target_loses_nothing(tmp_path):
         assert [y for block in again.blocks() for y in block.y] == values
 
 
-def test_unlabelled_rows_of_numbers_are_kept_if_asked(tmp_path):
+def test_unlabelled_rows_of_numbers_are_kept_on_request(tmp_path):
     path = write(tmp_path / "reg.csv", ["1.5", "", "2.5"])
     (block,) = streams.read(path, target="price", target_type="number", unlabelled="keep").blocks()
     assert block.y == [1.5, None, 2.5]
@@ -150,10 +152,10 @@ def test_the_command_line_chooses_by_the_target(tmp_path, capsys):
     assert main(["run", path, "--target", "price", "--model", "ogd", "--target-type", "class"]) == 0
     assert "100 classes" in capsys.readouterr().out
     assert main(["run", path, "--target", "price", "--model", "arow"]) == 0
-    said = capsys.readouterr()
-    assert "targets from 0.333333 to 33" in said.out
-    assert "the target is a number" in said.err
-    assert "arowregressor predicts it" in said.err
+    message = capsys.readouterr()
+    assert "targets from 0.333333 to 33" in message.out
+    assert "the target is a number" in message.err
+    assert "arowregressor predicts it" in message.err
     assert main(["data", "show", path, "--target", "price"]) == 0
     assert "numbers to predict from 0 to 33" in capsys.readouterr().out
 
@@ -210,7 +212,7 @@ class TestMissingLabels:
         assert [list(x) for x in block.rows()] == [["a", "t:one", "t:two"], ["t:one", "t:two"], ["a", "t:one", "t:two"]]
         assert block.weights.tolist() == [2.0, 1.0, 3.0]
 
-    def test_beside_a_matrix(self, pandas):
+    def test_next_to_a_matrix(self, pandas):
         with pytest.raises(LabelError, match="the label of row 2 is missing"):
             list(streams.read(np.ones((3, 2)), target=[1, pandas.NA, 0]).blocks())
         with pytest.raises(DataError, match="a sequence of labels, one per row"):
@@ -223,7 +225,7 @@ class TestMissingLabels:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"types": 5}, "types must be a dict"),
         ({"absent": "NA"}, "absent must be a list of strings"),
@@ -234,8 +236,8 @@ class TestMissingLabels:
         ({"block_rows": "8"}, "block_rows must be a whole number"),
     ],
 )
-def test_options_of_the_wrong_type(options, says):
-    with pytest.raises(ParameterError, match=says):
+def test_options_of_the_wrong_type(options, message):
+    with pytest.raises(ParameterError, match=message):
         streams.read([{"a": 1.0}], **options)
 
 
@@ -246,7 +248,7 @@ def test_numbers_of_a_category_column_are_its_levels():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"delimiter": ";;"}, "delimiter must be one ASCII character"),
         ({"delimiter": 5}, "delimiter must be one ASCII character"),
@@ -255,8 +257,8 @@ def test_numbers_of_a_category_column_are_its_levels():
         ({"target": 5}, "target must be the name of a column"),
     ],
 )
-def test_options_of_text_files_of_the_wrong_type(tmp_path, options, says):
-    with pytest.raises(ParameterError, match=says):
+def test_options_of_text_files_of_the_wrong_type(tmp_path, options, message):
+    with pytest.raises(ParameterError, match=message):
         streams.read(write(tmp_path / "rows.csv", [0, 1]), **options)
 
 
@@ -272,7 +274,7 @@ def test_an_array_has_two_dimensions(given):
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame", "dicts"])
-def test_rows_without_a_label_are_kept_if_asked(tmp_path, form):
+def test_rows_without_a_label_are_kept_on_request(tmp_path, form):
     polars = pytest.importorskip("polars")
     rows = [{"a": 1.0, "w": 1.0, "y": "up"}, {"a": 2.0, "w": 2.0, "y": None}, {"a": 3.0, "w": 3.0, "y": "down"}]
     given: object = rows
@@ -297,3 +299,15 @@ def test_rows_without_a_label_are_kept_if_asked(tmp_path, form):
 def test_unlabelled_is_raise_or_keep():
     with pytest.raises(ParameterError, match="unlabelled must be"):
         streams.read([{"a": 1.0}], unlabelled="drop")
+
+
+def test_a_stream_whose_first_rows_showed_the_target_is_freed_and_closes_its_file(tmp_path):
+    gc.disable()  # without a cycle of references nothing waits for the next collection
+    try:
+        stream = streams.read(write(tmp_path / "long.csv", [i % 2 for i in range(100_000)]), target="price")
+        assert stream.target_type == "class"
+        alive = weakref.ref(stream)
+        del stream
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -56,7 +56,7 @@ def test_evolvable_scales_to_a_range(scaling, low, high):
     assert {row["c"] for row in block[:20].rows()} == {low}
 
 
-def test_evolvable_standardises_and_refuses_other_words():
+def test_evolvable_standardises_and_rejects_other_words():
     rows = [{"a": float(t), "c": 5.0} for t in range(40)]
     block = streams.prepare(Block.from_dicts(rows, [0, 1] * 20), "evolvable:scaling=standard", shuffle=False).block
     values = [row["a"] for row in block[:20].rows()]

@@ -207,7 +207,7 @@ def test_masks_are_equal_for_all_readers_and_cuts(order, spec, tmp_path):
 
 
 @pytest.mark.parametrize("order", [["s", "a"], ["a", "b"]])
-def test_columns_that_were_not_counted_are_refused(order):
+def test_columns_that_were_not_counted_are_rejected(order):
     counted = Columns(with_ids(table(order), vocabulary := Vocabulary()))
     later = with_ids([{"new": 1.0, "y": "label0"}], vocabulary)
     mask = masks.Bernoulli(np.full((1, 2), 0.5), np.zeros(1, dtype=np.int32), 1)
@@ -215,7 +215,7 @@ def test_columns_that_were_not_counted_are_refused(order):
         _apply_mask.masked(later, mask, counted)
 
 
-def test_a_file_that_grows_between_two_readings_is_refused(tmp_path):
+def test_a_file_that_grows_between_two_readings_is_rejected(tmp_path):
     path = tmp_path / "growing.jsonl"
     path.write_text('{"a": 1, "b": 2, "y": 0}\n{"a": 1, "b": 2, "y": 1}\n')
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from river import base
 
-from varifold.bench.peers.columns import Arrays, Floats, Frequencies, Means, needs
+from varifold.bench.peers.columns import Floats, Frequencies, InAdvance, needs
 from varifold.errors import ParameterError
 
 __all__ = ["Classifier", "Detector", "Regressor", "SemiSupervised"]
@@ -36,7 +37,7 @@ DETECTORS = {
 }
 
 
-class _Moa:
+class _Moa(InAdvance):
     """Schema of a stream, and its rows as MOA needs them.
 
     Parameters
@@ -51,26 +52,17 @@ class _Moa:
     """
 
     name: str
-    data: str
     means: bool
+    _module: ClassVar[str]
+    _known: ClassVar[Mapping[str, Any]]
 
-    def _start(self, name: str, data: str, means: bool, known: Mapping[str, Any]) -> None:
-        if name not in known:
-            raise ParameterError(f"name must be one of {', '.join(known)}. Got {name!r} instead.")
+    def _start(self, name: str, data: str, means: bool) -> None:
+        if name not in self._known:
+            raise ParameterError(f"name must be one of {', '.join(self._known)}. Got {name!r} instead.")
         needs("capymoa", self)
         if shutil.which("java") is None:
             raise ParameterError("CapyMOA needs Java 17, and there is no command `java`")
         self.name, self.data, self.means = name, data, means
-
-    @cached_property
-    def arrays(self) -> Arrays:
-        """Columns of the stream; read on first use."""
-        return Arrays(self.data)
-
-    @cached_property
-    def filler(self) -> Means:
-        """Means so far."""
-        return Means(self.arrays)
 
     @cached_property
     def schema(self) -> Any:
@@ -81,6 +73,15 @@ class _Moa:
         labels = self.arrays.schema.labels
         target = {"(target)": [str(i) for i in range(len(labels))]} if labels else {}
         return Schema.from_custom([*self.arrays.names, "(target)"], "(target)", {**levels, **target}, self.data)
+
+    @cached_property
+    def model(self) -> Any:
+        """Learner; it is made on first use, since it needs the schema."""
+        return self._made()
+
+    def _made(self) -> Any:
+        name, parameters = self._known[self.name]
+        return getattr(importlib.import_module(f"capymoa.{self._module}"), name)(schema=self.schema, **parameters)
 
     def _row(self, x: Mapping[Any, Any], learned: bool) -> Floats:
         row = self.arrays.row(x)
@@ -104,18 +105,11 @@ class Classifier(_Moa, base.Classifier):
 
     _multiclass = True
     takes_strings = True
+    _module, _known = "classifier", CLASSIFIERS
 
     def __init__(self, name: str, data: str, means: bool = False) -> None:
-        self._start(name, data, means, CLASSIFIERS)
+        self._start(name, data, means)
         self.frequencies = Frequencies()
-
-    @cached_property
-    def model(self) -> Any:
-        """Return the learner; it is made on first use, since it needs the schema."""
-        from capymoa import classifier
-
-        name, parameters = CLASSIFIERS[self.name]
-        return getattr(classifier, name)(schema=self.schema, **parameters)
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn one instance."""
@@ -139,20 +133,14 @@ class SemiSupervised(Classifier):
     """A classifier of CapyMOA that also learns instances without a label."""
 
     learns_unlabelled = True
-
-    def __init__(self, name: str, data: str, means: bool = False) -> None:
-        self._start(name, data, means, SEMI_SUPERVISED)
-        self.frequencies = Frequencies()
+    _module, _known = "ssl", SEMI_SUPERVISED
 
     @cached_property
     def model(self) -> Any:
-        """Return the learner; it is made on first use, since it needs the schema."""
-        from capymoa import ssl
-
+        """Return the learner; OSNN is for two labels."""
         if self.name == "osnn" and len(self.arrays.schema.labels) != 2:
             raise ParameterError(f"OSNN distinguishes two labels; {self.data} has {len(self.arrays.schema.labels)}")
-        name, parameters = SEMI_SUPERVISED[self.name]
-        return getattr(ssl, name)(schema=self.schema, **parameters)
+        return self._made()
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn one instance, also without a label."""
@@ -168,17 +156,10 @@ class Regressor(_Moa, base.Regressor):
     """A regressor of CapyMOA."""
 
     takes_strings = True
+    _module, _known = "regressor", REGRESSORS
 
     def __init__(self, name: str, data: str, means: bool = False) -> None:
-        self._start(name, data, means, REGRESSORS)
-
-    @cached_property
-    def model(self) -> Any:
-        """Return the learner; it is made on first use, since it needs the schema."""
-        from capymoa import regressor
-
-        name, parameters = REGRESSORS[self.name]
-        return getattr(regressor, name)(schema=self.schema, **parameters)
+        self._start(name, data, means)
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn one instance."""
@@ -197,16 +178,10 @@ class Regressor(_Moa, base.Regressor):
 class Detector(_Moa, base.AnomalyDetector):
     """An anomaly detector of CapyMOA; absent values are the means so far, since none accepts NaN."""
 
+    _module, _known = "anomaly", DETECTORS
+
     def __init__(self, name: str, data: str) -> None:
-        self._start(name, data, True, DETECTORS)
-
-    @cached_property
-    def model(self) -> Any:
-        """Return the detector; it is made on first use, since it needs the schema."""
-        from capymoa import anomaly
-
-        name, parameters = DETECTORS[self.name]
-        return getattr(anomaly, name)(schema=self.schema, **parameters)
+        self._start(name, data, True)
 
     def _instance(self, x: Mapping[Any, Any], learned: bool) -> Any:
         from capymoa.core import LabeledInstance

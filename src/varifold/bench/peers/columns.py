@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from varifold.bench.sources import Schema, schema_of
 from varifold.errors import ParameterError
 
-__all__ = ["Arrays", "Frequencies", "Means", "needs"]
+__all__ = ["Arrays", "Frequencies", "InAdvance", "Means", "needs"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -81,6 +82,22 @@ class Means:
         deviations = np.sqrt(self.squares / np.maximum(self.counts, 1.0))
         scaled: Floats = (numbers - self.means) / np.where(deviations > 0.0, deviations, 1.0)
         return scaled
+
+
+class InAdvance:
+    """A learner that needs the columns of its stream in advance: those of the data set `data`."""
+
+    data: str
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """Columns of the stream; read on first use."""
+        return Arrays(self.data)
+
+    @cached_property
+    def filler(self) -> Means:
+        """Means so far, which fill absent values."""
+        return Means(self.arrays)
 
 
 class Frequencies:

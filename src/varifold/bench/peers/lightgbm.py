@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from river import base
 
-from varifold.bench.peers.columns import Arrays, Floats, Frequencies, needs
+from varifold.bench.peers.columns import Floats, Frequencies, InAdvance, needs
 
 __all__ = ["RefitClassifier", "RefitRegressor"]
 
@@ -20,7 +19,7 @@ ROUNDS, MORE = 100, 10
 """Trees (per label) of a fit, LightGBM's default, and those that each `init_model` adds."""
 
 
-class _Boosted:
+class _Boosted(InAdvance):
     """Rows so far, and the model of the last fit.
 
     Parameters
@@ -36,7 +35,6 @@ class _Boosted:
 
     """
 
-    data: str
     last: int
     continued: bool
     every: int
@@ -49,11 +47,6 @@ class _Boosted:
         self.y: list[float] = []
         self.seen = 0
         self.fitted: Any = None
-
-    @cached_property
-    def arrays(self) -> Arrays:
-        """Columns of the stream; read on first use."""
-        return Arrays(self.data)
 
     def _objective(self) -> dict[str, Any]:
         raise NotImplementedError

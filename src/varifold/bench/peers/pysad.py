@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from river import base
 
-from varifold.bench.peers.columns import Arrays, Means, needs
+from varifold.bench.peers.columns import InAdvance, needs
 
 __all__ = ["XStream"]
 
 
-class XStream(base.AnomalyDetector):
+class XStream(InAdvance, base.AnomalyDetector):
     """Half-space chains over standardised values; absent ones are the mean so far.
 
     Parameters
@@ -30,24 +29,14 @@ class XStream(base.AnomalyDetector):
         self.data = data
         self.model = xStream()
 
-    @cached_property
-    def arrays(self) -> Arrays:
-        """Columns of the stream; read on first use."""
-        return Arrays(self.data)
-
-    @cached_property
-    def means(self) -> Means:
-        """Means so far."""
-        return Means(self.arrays)
-
     def _scaled(self, x: Mapping[Any, Any]) -> Any:
-        return self.means.scaled(self.means.filled(self.arrays.row(x)))
+        return self.filler.scaled(self.filler.filled(self.arrays.row(x)))
 
     def learn_one(self, x: Mapping[Any, Any]) -> None:
         """Learn one instance."""
-        self.means.learn(self.arrays.row(x))
+        self.filler.learn(self.arrays.row(x))
         self.model.fit_partial(self._scaled(x))
 
     def score_one(self, x: Mapping[Any, Any]) -> float:
         """Return the anomaly score; 0 before the first instance."""
-        return float(self.model.score_partial(self._scaled(x))) if self.means.counts.any() else 0.0
+        return float(self.model.score_partial(self._scaled(x))) if self.filler.counts.any() else 0.0

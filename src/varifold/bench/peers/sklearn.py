@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from river import base
 
-from varifold.bench.peers.columns import Arrays, Floats, Means, needs
+from varifold.bench.peers.columns import Floats, InAdvance, needs
 from varifold.bench.peers.tails import Offline, filled
 
 __all__ = ["SGD", "IsolationForest", "SGDRegressor"]
 
 
-class _Encoded:
+class _Encoded(InAdvance):
     """Columns of the stream, filled and scaled by what was seen so far."""
-
-    data: str
-
-    @cached_property
-    def arrays(self) -> Arrays:
-        """Columns of the stream; read on first use."""
-        return Arrays(self.data)
-
-    @cached_property
-    def means(self) -> Means:
-        """Means so far."""
-        return Means(self.arrays)
 
     def _encoded(self, row: Floats) -> Floats:
         first = self.arrays.first_code
-        filled = self.means.filled(row)
-        parts = [self.means.scaled(filled[:first])]
+        filled = self.filler.filled(row)
+        parts = [self.filler.scaled(filled[:first])]
         for codes, code in zip(self.arrays.codes, filled[first:].tolist(), strict=True):
             indicators = np.zeros(len(codes))
             indicators[int(code)] = 1.0
@@ -42,7 +29,7 @@ class _Encoded:
 
     def _seen(self, x: Mapping[Any, Any]) -> Floats:
         row = self.arrays.row(x)
-        self.means.learn(row)
+        self.filler.learn(row)
         return self._encoded(row)
 
 

@@ -12,7 +12,7 @@ from varifold.datasets import load
 from varifold.errors import MissingExtraError
 from varifold.forest import ORF3V
 from varifold.report.papers import Figure
-from varifold.report.style import GREY, LINES, pyplot, quiet, write
+from varifold.report.style import GREY, LINES, headline, pyplot, quiet, write
 from varifold.streams import prepare
 
 __all__ = ["FIGURES"]
@@ -45,23 +45,16 @@ def draw_digests(path: str, repeats: int) -> None:
         ax.set_title(f"after {rows:,} instances", fontsize=10, color=GREY)
         ax.set_xlabel(FEATURE.replace("_", " "))
     axes[0].set_ylabel("share of values up to here")
-    figure.suptitle(
-        "ORF3V: distributions by label (lines) and their t-digests (crosses), wdbc",
-        x=0.08,
-        y=1.02,
-        ha="left",
-        fontsize=13,
-        fontweight="bold",
-    )
+    headline(figure, "ORF3V: distributions by label (lines) and their t-digests (crosses), wdbc", y=1.02)
     write(figure, path)
 
 
-def _additive(n: int, seed: int) -> tuple[Any, Any]:
+def _additive(seed: int) -> tuple[Any, Any]:
     """Generate a label that is the sign of a noisy sum of functions of single features, with decreasing influence."""
     rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 8))
+    X = rng.uniform(-1, 1, (4000, 8))
     score = 2.0 * np.sin(3 * X[:, 0]) + 1.5 * X[:, 1] ** 3 + np.abs(X[:, 2]) - 0.5 + 0.5 * X[:, 3]
-    return X, score + rng.normal(0, 0.2, n) > 0
+    return X, score + rng.normal(0, 0.2, len(X)) > 0
 
 
 def _tree(X: Any, y: Any, seed: int) -> Any:
@@ -76,7 +69,7 @@ def draw_weights(path: str, repeats: int) -> None:
     """Draw the importances of a decision tree, and the weights of eq. 8 on the same rows with values removed."""
     found: dict[str, list[Any]] = {"decision tree": []}
     for seed in range(repeats):
-        X, y = _additive(4000, seed)
+        X, y = _additive(seed)
         found["decision tree"].append(_tree(X, y, seed))
         rows = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in X]
         block = prepare(Block.from_dicts(rows, [bool(v) for v in y]), "none", seed=seed).block
@@ -98,14 +91,7 @@ def draw_weights(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=9, color=GREY)
         ax.set_xlabel("importance" if title == "decision tree" else "weight")
     axes[0].invert_yaxis()
-    figure.suptitle(
-        f"ORF3V: a tree's importances and the weights of eq. 8, {repeats} streams",
-        x=0.06,
-        y=1.03,
-        ha="left",
-        fontsize=13,
-        fontweight="bold",
-    )
+    headline(figure, f"ORF3V: a tree's importances and the weights of eq. 8, {repeats} streams", x=0.06, y=1.03)
     write(figure, path)
 
 

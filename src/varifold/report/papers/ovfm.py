@@ -12,7 +12,7 @@ from varifold.copula.buffer import BufferCopula
 from varifold.datasets import load
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
-from varifold.report.style import BLUE, GREEN, GREY, ORANGE, pyplot, write
+from varifold.report.style import BLUE, GREEN, GREY, ORANGE, headline, pyplot, write
 from varifold.streams import prepare
 from varifold.streams.scenarios.columns import Columns
 
@@ -22,11 +22,11 @@ WINDOW, BATCH, LEVELS = 200, 20, 12
 SETS = ("ionosphere", "wdbc", "australian", "credit-a", "wbc", "diabetes", "german")
 
 
-def _descent(X: Any, y: Any, rate: float, epochs: int = 1) -> Any:
+def _descent(X: Any, y: Any, rate: float) -> Any:
     """Return the weights of a logistic learner after every stochastic step."""
     w = np.zeros(X.shape[1])
     path = [w.copy()]
-    for x, label in zip(np.tile(X, (epochs, 1)), np.tile(y, epochs), strict=True):
+    for x, label in zip(X, y, strict=True):
         w = w + rate * x * (label - 1 / (1 + np.exp(-(w @ x))))
         path.append(w.copy())
     return np.array(path)
@@ -56,9 +56,7 @@ def draw_descent(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=10, color=GREY)
         ax.set_xlabel("first weight")
         ax.set_ylabel("second weight")
-    figure.suptitle(
-        "OVFM: stochastic steps over the loss; dot: the last one", x=0.08, ha="left", fontsize=13, fontweight="bold"
-    )
+    headline(figure, "OVFM: stochastic steps over the loss; dot: the last one")
     write(figure, path)
 
 
@@ -85,9 +83,7 @@ def draw_change(path: str, repeats: int) -> None:
             fontsize=10,
             color=GREY,
         )
-    figure.suptitle(
-        "OVFM: a learner of (x1, x2) that sees (x3, x2) instead", x=0.08, ha="left", fontsize=13, fontweight="bold"
-    )
+    headline(figure, "OVFM: a learner of (x1, x2) that sees (x3, x2) instead")
     write(figure, path)
 
 

@@ -13,7 +13,7 @@ from varifold.bench.statistics import Floats
 from varifold.bench.table import Data, Setting, Table
 from varifold.bench.work import spec_of
 from varifold.evaluate import Result, prequential
-from varifold.report.style import GREY, LINES, label_ends, pyplot, quiet
+from varifold.report.style import GREY, LINES, headline, label_ends, pyplot, quiet
 
 __all__ = ["Lines", "cells_of", "curve_panels", "mean_curve", "run_cell"]
 
@@ -47,11 +47,11 @@ def mean_curve(results: Sequence[Result], field: str) -> tuple[Floats, Floats]:
     return results[0].curve.at[:points][there].astype(np.float64), values.mean(axis=0)[there]
 
 
-def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: int = 2, *, zero: bool = False) -> Any:
+def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, *, zero: bool = False) -> Any:
     """Draw a figure with a panel for each data set and one colour for each line name; `zero` adds a line at 0."""
     plt = pyplot()
-    rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 2.9 * rows), squeeze=False)
+    rows = -(-len(panels) // 2)
+    figure, axes = plt.subplots(rows, 2, figsize=(11.2, 2.9 * rows), squeeze=False)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     colours = {name: LINES[i % len(LINES)] for i, name in enumerate(names)}
     for ax, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
@@ -61,7 +61,7 @@ def curve_panels(panels: Mapping[str, Lines], ylabel: str, title: str, columns: 
             ax.axhline(0.0, color=GREY, linewidth=0.6)
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
-    figure.suptitle(title, x=0.01, y=1.0, va="top", ha="left", fontsize=13, fontweight="bold")
+    headline(figure, title, x=0.01, y=1.0, va="top")
     figure.tight_layout(w_pad=6, rect=(0, 0, 1, 1 - 0.1 / figure.get_figheight()))
     return figure
 

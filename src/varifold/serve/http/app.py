@@ -140,10 +140,6 @@ class App:
         self._receiving = 0
         """Bytes of the bodies in progress."""
 
-    def report(self, model: Model) -> dict[str, Any]:
-        """Return the dashboard's report of a model."""
-        return self.reports.of(model)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection, as called by ASGI."""
         if scope["type"] == "http":

@@ -261,7 +261,7 @@ async def report(app: App, request: Request) -> Response:
     """Report the stream and error of a model, or of one device: the data of the dashboard."""
     model = app.models[request.argument]
     if request.query("key") is None:
-        return json_response(app.report(model))
+        return json_response(app.reports.of(model))
     key, device = _device(model, request)
     model.state.budget.load(model.state.learner, key)
     devices, learner = model.state.devices, model.state.learner.learner(key)

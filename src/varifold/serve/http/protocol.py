@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from varifold.serve.http.direct import LONGEST, Exchange
 
 if TYPE_CHECKING:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
     from varifold.serve.http.app import App
+else:
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ImportError:  # the server reports a missing extra before it makes a protocol
+        HttpToolsProtocol = object
 
 _HEAD, _BODY, _RESPONSE, _IDLE = range(4)
 _HEAD_BYTES = 64 << 10
@@ -35,122 +42,127 @@ def most_connections(requested: int | None) -> int:
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
-def make_protocol(app: App, most: int) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with the limits; the class is defined here because uvicorn is an extra."""
-    longest = min(LONGEST, app.limits.body)
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection that is closed if a request arrives too slowly or its head is too long."""
 
-    class LimitedProtocol(HttpToolsProtocol):
-        """A connection that is closed if a request arrives too slowly or its head is too long."""
+    served: ClassVar[App]
+    most: ClassVar[int]
+    """Most connections."""
+    _ready: Exchange | None = None
+    _invalid: str | None = None  # why what follows the requests in progress is no request
 
-        _ready: Exchange | None = None
-        _invalid: str | None = None  # why what follows the requests in progress is no request
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept a connection, unless there are too many."""
+        super().connection_made(transport)
+        self._expect_head()
+        if len(self.connections) > self.most:
+            transport.abort()
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Accept a connection, unless there are too many."""
-            super().connection_made(transport)
-            self._expect_head()
-            if len(self.connections) > most:
-                transport.abort()
+    def _expect_head(self) -> None:
+        self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
 
-        def _expect_head(self) -> None:
-            self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
+    def on_message_begin(self) -> None:
+        """Start the timeout for the head of a request."""
+        super().on_message_begin()
+        self._expect_head()
 
-        def on_message_begin(self) -> None:
-            """Start the timeout for the head of a request."""
-            super().on_message_begin()
-            self._expect_head()
+    def on_headers_complete(self) -> None:
+        """Start the timeout for the body."""
+        self._phase, self._since = _BODY, self.loop.time()
+        exchange = self._direct_exchange()
+        if exchange is None:
+            super().on_headers_complete()
+        else:
+            self.cycle = exchange  # type: ignore[assignment]
 
-        def on_headers_complete(self) -> None:
-            """Start the timeout for the body."""
-            self._phase, self._since = _BODY, self.loop.time()
-            exchange = self._direct_exchange()
-            if exchange is None:
-                super().on_headers_complete()
-            else:
-                self.cycle = exchange  # type: ignore[assignment]
+    def _direct_exchange(self) -> Exchange | None:
+        """Return an exchange for a request that needs no ASGI."""
+        found = self.served.direct(self.url)
+        if found is None or self.parser.get_method() != b"POST" or self.expect_100_continue:
+            return None
+        if (self.cycle is not None and not self.cycle.response_complete) or self.flow.write_paused:
+            return None  # responses are sent in order, and to clients that read them
+        headers = dict(self.headers)
+        length = headers.get(b"content-length", b"")
+        if (
+            not 0 < len(length) < 7
+            or int(length) > min(LONGEST, self.served.limits.body)
+            or not self.parser.should_keep_alive()
+        ):
+            return None
+        return None if self.parser.should_upgrade() else Exchange(self.served, self, *found, headers)
 
-        def _direct_exchange(self) -> Exchange | None:
-            """Return an exchange for a request that needs no ASGI."""
-            found = app.direct(self.url)
-            if found is None or self.parser.get_method() != b"POST" or self.expect_100_continue:
-                return None
-            if (self.cycle is not None and not self.cycle.response_complete) or self.flow.write_paused:
-                return None  # responses are sent in order, and to clients that read them
-            headers = dict(self.headers)
-            length = headers.get(b"content-length", b"")
-            if not 0 < len(length) < 7 or int(length) > longest or not self.parser.should_keep_alive():
-                return None
-            return None if self.parser.should_upgrade() else Exchange(app, self, *found, headers)
+    def on_message_complete(self) -> None:
+        """Stop the timeout: the request is complete."""
+        self._phase = _RESPONSE
+        super().on_message_complete()
+        cycle: Any = self.cycle
+        if type(cycle) is Exchange:
+            self._ready = cycle
 
-        def on_message_complete(self) -> None:
-            """Stop the timeout: the request is complete."""
-            self._phase = _RESPONSE
-            super().on_message_complete()
-            cycle: Any = self.cycle
-            if type(cycle) is Exchange:
-                self._ready = cycle
+    def on_direct_response(self) -> None:
+        """Continue with the next request, after the response to one that needed no ASGI."""
+        if self.pipeline or self._invalid is not None:
+            self.on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self._expect_request()
 
-        def on_direct_response(self) -> None:
-            """Continue with the next request, after the response to one that needed no ASGI."""
-            if self.pipeline or self._invalid is not None:
-                self.on_response_complete()
-                return
-            self.server_state.total_requests += 1
+    def _expect_request(self) -> None:
+        """Start the timeout for the next request, which has not begun; blank lines do not begin one."""
+        if self._phase == _RESPONSE:
+            self._phase, self._since = _IDLE, self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """Continue with the next request; reject what follows the last one if it is no request."""
+        last = not self.pipeline
+        super().on_response_complete()
+        if last and self._invalid is not None and not self.transport.is_closing():
+            super().send_400_response(self._invalid)
+        elif last:
             self._expect_request()
 
-        def _expect_request(self) -> None:
-            """Start the timeout for the next request, which has not begun; blank lines do not begin one."""
-            if self._phase == _RESPONSE:
-                self._phase, self._since = _IDLE, self.loop.time()
+    def _should_upgrade(self) -> bool:
+        """Return whether the request opens a web socket, which only GET can."""
+        return bool(self.parser.get_method() == b"GET" and super()._should_upgrade())
 
-        def on_response_complete(self) -> None:
-            """Continue with the next request; reject what follows the last one if it is no request."""
-            last = not self.pipeline
-            super().on_response_complete()
-            if last and self._invalid is not None and not self.transport.is_closing():
-                super().send_400_response(self._invalid)
-            elif last:
-                self._expect_request()
+    def send_400_response(self, msg: str) -> None:
+        """Reject data that is no request, after the responses to the requests before it."""
+        cycle: Any = self.cycle
+        if self.pipeline and cycle.more_body:
+            self.pipeline.popleft()  # the invalid request, which has not started
+        elif cycle is None or cycle.response_complete or cycle.more_body:
+            super().send_400_response(msg)
+            return
+        self._invalid = msg
+        self.flow.pause_reading()
 
-        def _should_upgrade(self) -> bool:
-            """Return whether the request opens a web socket, which only GET can."""
-            return bool(self.parser.get_method() == b"GET" and super()._should_upgrade())
-
-        def send_400_response(self, msg: str) -> None:
-            """Reject data that is no request, after the responses to the requests before it."""
-            cycle: Any = self.cycle
-            if self.pipeline and cycle.more_body:
-                self.pipeline.popleft()  # the invalid request, which has not started
-            elif cycle is None or cycle.response_complete or cycle.more_body:
-                super().send_400_response(msg)
-                return
-            self._invalid = msg
-            self.flow.pause_reading()
-
-        def data_received(self, data: bytes) -> None:
-            """Process received data; close the connection if the head is too long."""
-            super().data_received(data)
-            exchange, self._ready = self._ready, None
-            if exchange is not None:
-                exchange.start()
-            if self._phase == _BODY:
-                self._since = min(self.loop.time(), self._since + len(data) / _BODY_RATE)
-            elif self._phase == _HEAD:
-                self._head += len(data)
-                if self._head > _HEAD_BYTES:
-                    self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
-                    self.transport.close()
-
-        def close_if_late(self, now: float) -> None:
-            """Close the connection if its request arrives too slowly."""
-            waited = now - self._since
-            if (self._phase == _HEAD and waited > _HEAD_SECONDS) or (self._phase == _BODY and waited > _BODY_SECONDS):
-                self.transport.abort()
-            elif self._phase == _IDLE and waited > self.timeout_keep_alive:
+    def data_received(self, data: bytes) -> None:
+        """Process received data; close the connection if the head is too long."""
+        super().data_received(data)
+        exchange, self._ready = self._ready, None
+        if exchange is not None:
+            exchange.start()
+        if self._phase == _BODY:
+            self._since = min(self.loop.time(), self._since + len(data) / _BODY_RATE)
+        elif self._phase == _HEAD:
+            self._head += len(data)
+            if self._head > _HEAD_BYTES:
+                self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
                 self.transport.close()
 
-    return LimitedProtocol
+    def close_if_late(self, now: float) -> None:
+        """Close the connection if its request arrives too slowly."""
+        waited = now - self._since
+        if (self._phase == _HEAD and waited > _HEAD_SECONDS) or (self._phase == _BODY and waited > _BODY_SECONDS):
+            self.transport.abort()
+        elif self._phase == _IDLE and waited > self.timeout_keep_alive:
+            self.transport.close()
+
+
+def protocol_of(app: App, most: int) -> type[LimitedProtocol]:
+    """Return the class of the connections of an application, of which there are at most `most`."""
+    return type("ServedProtocol", (LimitedProtocol,), {"served": app, "most": most})
 
 
 async def watch(connections: set[Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
+from varifold.base.plural import plural
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, reject_dates
@@ -30,6 +31,13 @@ FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
 FEWEST_NUMBERS = 5
 """Number of different numbers from which a column of numbers with a unit is reported."""
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "target_type": ("class", "number", None),
+    "on_error": ("raise", "skip"),
+    "unlabelled": ("raise", "keep"),
+    "omitted": ("absent", "zero"),
+}
+"""Options that are one of a few values."""
 _WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
 """A number with its unit after it, or with a currency before it."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -112,14 +120,10 @@ class Context:
             raise ParameterError(
                 f"the column {self.key!r} is given as key and as {taken[self.key]}; the key is a feature"
             )
-        if self.target_type not in (None, "class", "number"):
-            raise ParameterError(f"target_type must be 'class', 'number' or None. Got {self.target_type!r} instead.")
-        if self.on_error not in ("raise", "skip"):
-            raise ParameterError(f"on_error must be 'raise' or 'skip'. Got {self.on_error!r} instead.")
-        if self.unlabelled not in ("raise", "keep"):
-            raise ParameterError(f"unlabelled must be 'raise' or 'keep'. Got {self.unlabelled!r} instead.")
-        if self.omitted not in ("absent", "zero"):
-            raise ParameterError(f"omitted must be 'absent' or 'zero'. Got {self.omitted!r} instead.")
+        for option, choices in _CHOICES.items():
+            if (given := getattr(self, option)) not in choices:
+                *first, last = map(repr, choices)
+                raise ParameterError(f"{option} must be {', '.join(first)} or {last}. Got {given!r} instead.")
         if not (self.delimiter is None or _is_ascii_character(self.delimiter)):
             raise ParameterError(f"delimiter must be one ASCII character. Got {self.delimiter!r} instead.")
         if self.decimal not in (None, ".", ","):
@@ -259,7 +263,7 @@ class Context:
         for name, found in texts.items():
             self.warned.add(name)
             warnings.warn(
-                f"the numeric column {name!r} also held {_count(found, 'text')} such as {_some(found)}; each is a "
+                f"the numeric column {name!r} also held {plural(len(found), 'text')} such as {_some(found)}; each is a "
                 f'separate category: absent (--absent) names those that mean "not observed", and '
                 f"types={{{name!r}: 'numeric'}} (--types {name}=numeric) suppresses this warning",
                 VarifoldWarning,
@@ -342,10 +346,6 @@ def unit_of(texts: Sequence[str]) -> str | None:
 def _some(texts: list[str]) -> str:
     """Quote the first three different texts."""
     return ", ".join(repr(text if len(text) <= 30 else f"{text[:30]}...") for text in list(dict.fromkeys(texts))[:3])
-
-
-def _count(found: list[str], noun: str) -> str:
-    return f"{len(found):,} {noun}{'' if len(found) == 1 else 's'}"
 
 
 def _is_ascii_character(given: object) -> bool:

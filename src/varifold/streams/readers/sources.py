@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from varifold.errors import DataError, VarifoldError, missing_extra
 
-__all__ = ["FORMATS", "Source", "detect_format", "first_bytes", "open_source"]
+__all__ = ["FORMATS", "OWN_LABELS", "Source", "detect_format", "first_bytes", "open_source"]
 
 FORMATS = ("csv", "jsonl", "svmlight", "arff", "parquet", "ipc")
 _SUFFIXES = {
@@ -36,6 +36,8 @@ _SUFFIXES = {
     ".ipc": "ipc",
     ".feather": "ipc",
 }
+OWN_LABELS = tuple(suffix for suffix, kind in _SUFFIXES.items() if kind == "svmlight")
+"""Suffixes of files that contain their labels."""
 _HEAD = 65_536
 _UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error, zipfile.BadZipFile)
 """Errors that decompression and decoding raise for damaged files."""

@@ -88,8 +88,8 @@ def informative(segment: Segment, a: float = 0.1, b: float = 0.3, half: str = "r
 
     As in OVFIV. A random half of the columns is hidden with probability `a` in rows of the first label of the table (in
     registered sets the negative one) and `b` in all others; the other half with .5 everywhere. Of numbers to predict
-    those up to the median count as the first label. The paper does not say which half: ``half=random`` takes one from
-    the seed, ``half=first`` the first columns in file order. Nor does it say which label is which; ``a=0.3,b=0.1``
+    those up to the median count as the first label. The paper does not state which half: ``half=random`` takes one from
+    the seed, ``half=first`` the first columns in file order. Nor does it state which label is which; ``a=0.3,b=0.1``
     turns the rates round.
     """
     _share("a", a)
