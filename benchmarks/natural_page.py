@@ -264,7 +264,8 @@ def later(found: dict[str, Any]) -> str:
     """Format the mean of the last four of five windows: after everybody had a fifth of the stream to learn from."""
     tasks = list(found["tasks"])
     lines = ["| windows 2 to 5 | " + " | ".join(tasks) + " |", "| --- |" + " ---: |" * len(tasks)]
-    means = {cell: math.fsum(facts["windows"][1:]) / (len(facts["windows"]) - 1) for cell, facts in found["cells"].items()}
+    later = {cell: facts["windows"][1:] for cell, facts in found["cells"].items()}
+    means = {cell: math.fsum(values) / len(values) for cell, values in later.items()}
     best = {task: min(v for cell, v in means.items() if cell.startswith(f"{task} | ")) for task in tasks}
     rows = [name for name in found["learners"] if any(f"{task} | {name}" in means for task in tasks)]
     for name in rows:

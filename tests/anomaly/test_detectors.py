@@ -9,6 +9,8 @@ import pytest
 
 import varifold
 from tests.anomaly.streams import instances, normal_rows
+from tests.oracles.detection import Alarms as OracleAlarms
+from varifold._engine.conformal.alarms import Alarms
 
 
 @pytest.mark.parametrize("name", list(varifold.detectors))
@@ -50,3 +52,28 @@ def test_alarms_on_normal_data_have_the_rate(name: str) -> None:
 def test_a_rate_outside_0_to_1_is_rejected() -> None:
     with pytest.raises(varifold.errors.ParameterError, match="rate"):
         varifold.TailDetector().is_anomaly_one({"a": 1.0}, rate=2.0)
+
+
+@pytest.mark.parametrize("name", list(varifold.detectors))
+def test_an_instance_like_all_others_is_no_alarm(name: str) -> None:
+    """Also at the largest rate, after any number of equal scores."""
+    model = varifold.detectors[name]()
+    _, p = model.run_block(varifold.to_block([{"a": 1.0, "state": "on"}] * 6000))
+    assert (p[2000:] > 0.2).mean() > 0.95
+    assert model.p_value_one({"a": 1.0, "state": "on"}) > 0.2
+
+
+def test_equal_scores_are_alarms_together_or_not_at_all() -> None:
+    """A third of the instances has the largest score: no alarm. A hundredth: that hundredth, at a rate of .02."""
+    alarms, oracle, rng = Alarms(), OracleAlarms(), random.Random(1)
+    hits = {0.0: 0, 1.0: 0, 2.0: 0}
+    for t in range(8000):
+        draw = rng.random()
+        score = 2.0 if draw < 0.01 else 1.0 if draw < 0.3 else 0.0
+        p = alarms.p_value_of(score)
+        assert p == pytest.approx(oracle.p_value(score), rel=1e-9), t
+        hits[score] += t > 1000 and p <= 0.02
+        alarms.add(score)
+        oracle.observe(score)
+    assert hits[0.0] == hits[1.0] == 0
+    assert hits[2.0] > 50

@@ -40,7 +40,7 @@ def test_a_run_and_its_model_have_the_same_page(capsys, tmp_path, rows):
     assert all(title in shown for title in SECTIONS)
     assert "Predicting state" in shown
     assert "plant &lt;1&gt;.csv: 900 rows" in shown
-    assert "Vanished: c (last seen at step 450)." in shown
+    assert "After 450 rows: c vanished." in shown
     assert "fault was predicted as fine" in shown
     assert str(tmp_path) not in run_page.read_text()
 
@@ -51,6 +51,41 @@ def test_one_row_is_singular(tmp_path):
     assert main(["run", str(data), "--target", "y", "--model", "olvf", "--html", str(page)]) == 0
     assert "down: 1 row, " in text(page)
     assert "predicted as up 1 time " in text(page)
+
+
+def test_columns_come_and_go_but_a_month_that_is_over_does_not_vanish(capsys, tmp_path):
+    """A manager reads which columns appeared and vanished; the values of a column of strings are no columns."""
+    rng = np.random.default_rng(1)
+    path, page, model = (tmp_path / name for name in ("a.jsonl", "page.html", "a.model"))
+    rows = []
+    for i in range(900):
+        x = {"a": rng.normal(), "month": ("Jan", "Feb", "Mar")[i // 300]}
+        x |= {"old": rng.normal(), "kind": "u"} if i < 400 else {"new": rng.normal()}
+        rows.append(json.dumps({**x, "y": "up" if x["a"] > 0 else "down"}))
+    path.write_text("\n".join(rows))
+    argv = ["run", str(path), "--target", "y", "--model", "auto:budget=fast", "--save", str(model)]
+    assert main([*argv, "--html", str(page)]) == 0
+    shown = text(page)
+    assert "After 400 rows: kind vanished, new appeared, old vanished. " in shown
+    assert "month=" not in shown.partition("What changed")[2]
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    learner = varifold.load(model)
+    assert {change.feature for change in learner.report().changes if change.what == "vanished"} == {"old", "kind"}
+    assert learner.features["month=Jan"].column == "month"
+    assert learner.features["a"].column is None
+    unlearned = [{"a": 0.1, "month": "Apr", "kind": "w"}] * 400
+    gone = {c.feature for c in learner.report(predicted=unlearned).changes if c.what == "vanished"}
+    assert gone == {"old", "new"}
+
+
+def test_commands_on_the_page_are_code(tmp_path):
+    model, page = tmp_path / "m.model", tmp_path / "page.html"
+    learner = varifold.OLVF()
+    learner.learn_many([{"a": 1.0}, {"a": -1.0}] * 30, ["x", "y"] * 30)
+    learner.save(model)
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    assert "<code>varifold run --save</code>" in page.read_text()
+    assert "`" not in page.read_text()
 
 
 def test_the_page_needs_no_network_and_no_script(tmp_path, rows):

@@ -48,12 +48,19 @@ class Alarms:
         return ys[-1] + (1 - ys[-1]) * (share - xs[-1]) / (1 - xs[-1]) if xs[-1] < share < 1 else 1.0
 
     def observe(self, score):
-        if self.recent.scores:
+        scores = self.recent.scores
+        if scores:
             p = self.p_value(score)
-            self.levels = [
-                max(level + rate / 5 * (rate - (p <= rate)), 0.002 if rate > 0.002 else -1.0)
-                for level, rate in zip(self.levels, self.rates, strict=True)
-            ]
+            larger = sum(s > score for s in scores) / (len(scores) + 1)
+            equal = sum(s == score for s in scores)
+            highest = 0.0
+            for j, rate in enumerate(self.rates):
+                highest = max(highest, self.levels[j])
+                alarm = float(p <= rate)
+                if equal and p > rate:  # a part of the equal scores is within the level
+                    alarm = max(highest - larger, 0.0) / ((equal + 1) / (len(scores) + 1))
+                self.levels[j] += rate / 5 * (rate - alarm)
+                self.levels[j] = min(max(self.levels[j], 0.002 if rate > 0.002 else -1.0), 0.5)
         self.recent.keep(score)
 
 

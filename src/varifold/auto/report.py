@@ -31,7 +31,7 @@ class Change:
     and stayed there, detected with ``scale="robust"``), ``"error rose"``.
     """
     feature: str | int | None
-    """Feature; None for ``"error rose"``."""
+    """Feature (the column, if it vanished); None for ``"error rose"``."""
     step: int
     """Step at which the feature was last seen, was first seen, or at which the change was detected."""
     detail: str = ""
@@ -179,16 +179,18 @@ def changes(
     units: Mapping[Any, int],
     predicted: Block | None = None,
 ) -> tuple[Change, ...]:
-    """List features that vanished, that are new and influential, whose unit changed, and a rise of the error, if any.
+    """List columns that vanished, new and influential features, changes of unit, and a rise of the error, if any.
 
-    `units` holds the steps at which units changed. Instances that were predicted but not learned count as steps for
-    features that none of them has.
+    A column of strings vanishes with all its values. `units` holds the steps at which units changed. Instances
+    that were predicted but not learned count as steps for columns that none of them has.
     """
     later = 0 if predicted is None else len(predicted)
-    present = set() if predicted is None else _names_in(predicted)
+    present = set() if predicted is None else _columns_in(predicted)
     steps_by_kind = {
         "vanished": {
-            name: f.last_seen for name, f in features.items() if name not in present and _is_gone(f, steps + later)
+            name: f.last_seen
+            for name, f in columns_of(features).items()
+            if name not in present and _is_gone(f, steps + later)
         },
         "new": _new_and_influential(steps, features),
         "new unit": units,
@@ -223,14 +225,42 @@ def mean_error_rise(count: int, error: float, usual: float, deviation: float) ->
     return f"The error rose: {error:.4g} recently, {usual:.4g} before; the stream may have drifted."
 
 
-def _names_in(block: Block) -> set[str | int]:
-    """Return the names of the features in some row of the block."""
-    return {block.vocabulary.name_of(int(i)) for i in np.unique(block.indices)}
+def _columns_in(block: Block) -> set[str | int]:
+    """Return the names of the columns in some row of the block."""
+    names = block.vocabulary
+    return {names.name_of(names.column_of(int(i))) for i in np.unique(block.indices)}
+
+
+def columns_of(features: Mapping[Any, Feature]) -> dict[Any, Feature]:
+    """Return features by column: the values of a column of strings are one feature."""
+    columns: dict[Any, Feature] = {}
+    for name, f in features.items():
+        column = name if f.column is None else f.column
+        other = columns.get(column)
+        if other is not None:
+            f = Feature(
+                min(f.first_seen, other.first_seen),
+                max(f.last_seen, other.last_seen),
+                f.count + other.count,
+                f.weight + other.weight,
+            )
+        columns[column] = f
+    return columns
+
+
+def appeared(features: Mapping[Any, Feature]) -> dict[Any, int]:
+    """Return the first steps of the columns that were added to the stream: absent before for unusually long."""
+    return {name: f.first_seen for name, f in columns_of(features).items() if _is_unusual(f, f.first_seen - 1)}
 
 
 def _is_gone(f: Feature, steps: int) -> bool:
-    """Return whether a feature has been absent for 50 steps and ten times its usual interval."""
-    return f.count >= 20 and steps - f.last_seen > max(50.0, 10.0 * (f.last_seen - f.first_seen) / (f.count - 1))
+    """Return whether a feature has been absent for unusually long."""
+    return _is_unusual(f, steps - f.last_seen)
+
+
+def _is_unusual(f: Feature, absent: int) -> bool:
+    """Return whether so many steps without a feature are more than 50 and ten times its usual interval."""
+    return f.count >= 20 and absent > max(50.0, 10.0 * (f.last_seen - f.first_seen) / (f.count - 1))
 
 
 def _new_and_influential(steps: int, features: Mapping[Any, Feature]) -> dict[Any, int]:

@@ -81,8 +81,8 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         The p-value of normal instances is at most ``rate`` with a frequency of ``rate``, for rates from .001 on:
         overall, while features are silent and after new ones appeared. It is computed from the last 1,000 scores
         (online conformal prediction) and adapts to drift. Anomalies among the instances learned count as well: of a
-        stream with many of them a share of about ``rate`` is reported, the most unusual ones. 1 before any instance
-        was learned.
+        stream with many of them a share of about ``rate`` is reported, the most unusual ones. Instances with equal
+        scores are alarms together or not at all. 1 before any instance was learned.
         """
         p: float = self._engine.bounds_one(x)
         return p

@@ -80,16 +80,19 @@ class Estimator(Saved, river_base.Estimator):
     def features(self) -> dict[Name, Feature]:
         """Known features: first and last seen (steps count from 1), count, weight and role of each."""
         engine = self._engine
-        seen = engine.space.seen_table().tolist()
+        space = engine.space
+        seen = space.seen_table().tolist()
+        columns = {slot: space.column_of(slot) for slot in space.live()}
         return {
-            engine.space.name_of(slot): Feature(
+            space.name_of(slot): Feature(
                 first_seen=seen[slot][0],
                 last_seen=seen[slot][1],
                 count=seen[slot][2],
                 weight=engine.magnitude(slot),
                 role=engine.role(slot),
+                column=None if column == slot else space.name_of(column),
             )
-            for slot in engine.space.live()
+            for slot, column in columns.items()
         }
 
     def rename(self, names: Mapping[Name, Name]) -> None:

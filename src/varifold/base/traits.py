@@ -41,6 +41,8 @@ class Feature:
     """Sum over labels of the absolute weights, or the method's own measure of importance."""
     role: str = ""
     """How the method uses the feature ('old', 'mapped', 'latent', ...); empty if all are used alike."""
+    column: str | int | None = None
+    """Column of strings of which the feature is a value; None for a feature that is its own column."""
 
     def share(self, steps: int) -> float:
         """Return the share of the steps since it was first seen in which the feature was present."""

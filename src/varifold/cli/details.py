@@ -19,7 +19,7 @@ from varifold.evaluate.periods import PERIODS
 
 _MOST = 20
 """Most labels of a confusion table in text."""
-PRESENT = "present: share of the rows that have the column"
+PRESENT = "present: share of the rows that have the column, since it appeared"
 _NUMBER_PERIOD = ("mae", "rmse", "mean_mae")
 _PERIOD = ("cer", "f1", "balanced_accuracy", "kappa", "log_loss", "majority_cer")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from varifold.base.classifier import Name
+from varifold.base.plural import plural
 from varifold.errors import DataError
 from varifold.evaluate import RegressionResult, Result
 from varifold.forest import ORF3V
@@ -43,7 +44,7 @@ def plot_importances(
     ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
     label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
     if len(ranked) > top:
-        text = f"grey: {len(ranked) - top} others"
+        text = f"grey: {plural(len(ranked) - top, 'other')}"
         ax.text(0.99, 0.98, text, color=GREY, fontsize=9, ha="right", va="top", transform=ax.transAxes)
     set_title(ax, title)
     write(figure, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
@@ -11,7 +12,7 @@ import numpy as np
 
 from varifold import __version__
 from varifold.auto import AutoClassifier, AutoRegressor
-from varifold.auto.report import changes
+from varifold.auto.report import Change, appeared, changes
 from varifold.base import VaryingLearner
 from varifold.base.importances import CLEAR
 from varifold.base.plural import plural
@@ -23,6 +24,8 @@ __all__ = ["model_page"]
 
 _SHOWN = 12
 """Most columns and labels shown."""
+_CODE = re.compile("`([^`]*)`")
+"""Text between backticks, which is a command."""
 
 
 def model_page(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None) -> str:
@@ -53,7 +56,8 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _paragraph(text: str, kind: str = "") -> str:
-    return f"<p{f' class={kind!r}' if kind else ''}>{escape(text)}</p>"
+    with_code = _CODE.sub(r"<code>\1</code>", escape(text))
+    return f"<p{f' class={kind!r}' if kind else ''}>{with_code}</p>"
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -77,13 +81,13 @@ def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None
             f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it predicted "
             "them: `varifold run --save` writes one."
         )
-        return f'{head}<p class="lead">{escape(lead)}</p></header>'
+        return f"{head}{_paragraph(lead, 'lead')}</header>"
     lead = (
         f"Learned from {record['data']}: {plural(record['instances'], 'row')}, one after the other. Each row was "
         "predicted before the model saw its true value, so all figures are about new rows."
     )
     tiles = "".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in _tiles(record))
-    return f'{head}<p class="lead">{escape(lead)}</p><ul class="tiles">{tiles}</ul></header>'
+    return f'{head}{_paragraph(lead, "lead")}<ul class="tiles">{tiles}</ul></header>'
 
 
 def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -115,7 +119,7 @@ def _over_time(record: Mapping[str, Any]) -> str:
         Line("in parts", at, recent, np.zeros(len(at)), SKY),
         Line("so far", at, so_far, np.zeros(len(at)), BLUE),
     ]
-    chart = error_chart("", lines, float(record["baseline"]), 520, 210)
+    chart = error_chart("", lines, float(record["baseline"]), 400, 180)
     numeric = record["task"] == "regression"
     tenth = max(1, len(at) // 10)
     first, last = (float(np.nanmean(part)) for part in (recent[:tenth], recent[-tenth:]))
@@ -138,9 +142,10 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
             "What matters",
             _paragraph(
                 "How much each column contributes was not measured; `varifold run --importances --save` measures it. "
-                "These features have the largest average weight in the model, which is no proof that they are needed:"
+                "These features have the largest average weight in the model, which is no proof that they are needed. "
+                "Present: share of the rows that have the feature, since it appeared."
             ),
-            _listed([f"{name} (present in {share:.0%} of the rows)" for name, share in _by_weight(learner)]),
+            _listed([f"{name} (present {share:.0%})" for name, share in _by_weight(learner)]),
         )
     clear = [row for row in measured if row[1] > CLEAR * row[2]]
     rest = [row[0] for row in measured if row not in clear]
@@ -151,7 +156,7 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
         parts.append(
             f'<figure class="one">{chart}<figcaption>How much worse the predictions become ({unit}) if the values of a '
             "column are exchanged between rows; the thin line is twice the standard error. Present: share of the rows "
-            "that have the column.</figcaption></figure>"
+            "that have the column, since it appeared.</figcaption></figure>"
         )
     else:
         parts.append(_paragraph("No column was found without which the predictions would be clearly worse."))
@@ -168,17 +173,29 @@ def _by_weight(learner: VaryingLearner) -> list[tuple[str, float]]:
 
 
 def _what_changed(learner: VaryingLearner) -> str:
-    """Describe columns that came and went, and rises of the error."""
+    """Describe columns that came and went, changes of unit, and rises of the error."""
     if isinstance(learner, AutoClassifier | AutoRegressor):
         report = learner.report()
         lines = [str(drift) for drift in report.drifts if drift.successor is None][-5:]
         found = report.changes
     else:
         lines, found = [], changes(learner.steps, learner.features, "", {})
-    lines += [str(change) for change in found[:_SHOWN]]
-    more = len(found) - _SHOWN
-    lines += [f"... and {plural(more, 'more change')}"] if more > 0 else []
-    return _section("What changed", _listed(lines) if lines else _paragraph("No column vanished or appeared recently."))
+    lines += [str(change) for change in found if change.what not in ("vanished", "new")][:_SHOWN]
+    lines += _came_and_went(learner, found)
+    return _section("What changed", _listed(lines) if lines else _paragraph("No column appeared or vanished."))
+
+
+def _came_and_went(learner: VaryingLearner, found: Sequence[Change]) -> list[str]:
+    """Describe the columns that appeared or vanished, in order: the latest of them, by the rows learned before."""
+    events = [(first - 1, f"{name} appeared") for name, first in appeared(learner.features).items()]
+    events += [(change.step, f"{change.feature} vanished") for change in found if change.what == "vanished"]
+    events.sort()
+    earlier = len(events) - _SHOWN
+    lines = [f"... {plural(earlier, 'earlier change')}"] if earlier > 0 else []
+    latest: dict[int, list[str]] = {}
+    for rows, event in events[-_SHOWN:]:
+        latest.setdefault(rows, []).append(event)
+    return lines + [f"After {plural(rows, 'row')}: {', '.join(each)}." for rows, each in latest.items()]
 
 
 def _unsure(record: Mapping[str, Any]) -> str:

@@ -111,9 +111,10 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
     )
 
 
-def bar_chart(rows: Sequence[tuple[str, float, float, str]]) -> str:
+def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 400) -> str:
     """Draw a bar per (name, value, standard error, remark), with a line of two standard errors to either side."""
-    width, left, right, step = 520, 170, 84, 24
+    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, *_ in rows]
+    left, right, step = 16 + int(7.1 * max(map(len, names))), 84, 24
     high = max(value + 2.0 * error for _, value, error, _ in rows)
     height = step * len(rows) + 8
 
@@ -121,9 +122,8 @@ def bar_chart(rows: Sequence[tuple[str, float, float, str]]) -> str:
         return left + (width - left - right) * min(max(v, 0.0), high) / high
 
     parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="bars">']
-    for i, (name, value, error, remark) in enumerate(rows):
+    for i, (shown, (_, value, error, remark)) in enumerate(zip(names, rows, strict=True)):
         y = step * i + 4
-        shown = name if len(name) <= 24 else f"{name[:23]}…"
         parts.append(
             f'<text x="{left - 10}" y="{y + 14}" class="cl" text-anchor="end">{escape(shown)}</text>'
             f'<path d="M{left} {y + 3}H{x(value):.1f}v14H{left}z" fill="{BLUE}"/>'

@@ -286,9 +286,11 @@ def _read_files(context: Context, paths: Sequence[Any], format: str | None, enco
 
 
 def _check_headers(context: Context, paths: Sequence[Any], format: str | None) -> None:
-    """Check, before any row is read, that each file after the first has the columns that options require."""
+    """Check, before any row is read, that each of several files has the columns that options require."""
+    if len(paths) < 2:
+        return  # the reader checks it
     check = replace(context, columns={}, problems=[], names_seen=set(), names_only=True, more_files=True)
-    for path, encoding in zip(paths[1:], context.encodings[1:], strict=True):
+    for path, encoding in zip(paths, context.encodings, strict=True):
         if os.path.isfile(path):  # a pipe can be read only once
             source = open_source(path, format=format, encoding=encoding)
             try:

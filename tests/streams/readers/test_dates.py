@@ -97,7 +97,7 @@ def test_dates_without_an_option_are_rejected_with_what_to_do(kind: str, tmp_pat
     rows = [{"made": "2026-03-04", "a": 1.0, "y": i % 2} for i in range(20)]
     source = SOURCES[kind](tmp_path, rows)
     with pytest.raises(
-        DataError, match=r"column 'made' holds dates such as '2026-03-04( 00:00:00)?'.*--dates made=hour\+weekday"
+        DataError, match=r"column 'made' holds dates such as '2026-03-04( 00:00:00)?'.*--dates made=month\+weekday"
     ):
         list(read(source, target="y").blocks())
     for options in ({"dates": {"made": ["day"]}}, {"time": "made"}, {"ignore": ["made"]}):
@@ -148,7 +148,7 @@ def test_the_command_remembers_dates(tmp_path: Path, capsys: pytest.CaptureFixtu
     file, model, out = csv_of(tmp_path, rows), tmp_path / "m", tmp_path / "out.csv"
     words = [str(file), "--target", "y", "--model", "arow"]
     assert main(["run", *words]) == 1
-    assert "--dates made=hour+weekday" in capsys.readouterr().err
+    assert "--dates made=month+weekday" in capsys.readouterr().err
     assert main(["run", *words, "--dates", "made=weekday+day", "--save", str(model), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["names"] == 8
     assert varifold.load(model).reading["dates"] == {"made": ["weekday", "day"]}

@@ -273,6 +273,7 @@ def test_a_later_file_without_the_target_is_named_before_the_first_row(tmp_path:
     from pyarrow import feather, parquet
 
     (tmp_path / "first.csv").write_text("x,y\n1,a\n2,b\n")
+    (tmp_path / "all.csv").write_text("x,y,w\n1,a,1\n2,b,1\n")
     (tmp_path / "later.csv").write_text("x,z\n1,a\n")
     (tmp_path / "later.csv.gz").write_bytes(gzip.compress(b"x;z\n1;a\n"))
     (tmp_path / "later.arff").write_text("@relation r\n@attribute x real\n@attribute z {a,b}\n@data\n1,a\n")
@@ -284,7 +285,14 @@ def test_a_later_file_without_the_target_is_named_before_the_first_row(tmp_path:
             next(iter(blocks))
         for role in ("id", "time", "weight", "key"):
             with pytest.raises(DataError, match=rf"{later.name} has no {role} column 'w'"):
-                next(iter(streams.read([DATA / "jan.csv", later], target="x", **{role: "w"}).blocks()))
+                next(iter(streams.read([tmp_path / "all.csv", later], target="x", **{role: "w"}).blocks()))
+
+
+def test_the_first_file_is_named_if_every_file_lacks_the_target(tmp_path: Path) -> None:
+    for name in ("jan.csv", "feb.csv"):
+        (tmp_path / name).write_text("x,state\n1,a\n2,b\n")
+    with pytest.raises(DataError, match=r"jan\.csv has no target column 'stat'.*did you mean state"):
+        next(iter(streams.read([tmp_path / "jan.csv", tmp_path / "feb.csv"], target="stat").blocks()))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

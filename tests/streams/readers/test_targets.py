@@ -69,8 +69,9 @@ def test_classes_are_no_numbers_to_predict(values):
     ("values", "remedy"),
     [
         (list(range(500)), "target_type='number'"),
-        ([f"name{i}" for i in range(500)], "decimal=','"),
-        ([*[f"name{i}" for i in range(50)], 0.5], "decimal=','"),
+        ([f"name{i}" for i in range(500)], "choose another target if they identify the rows; target_type='class'"),
+        ([*[f"name{i}" for i in range(50)], 0.5], "choose another target"),
+        ([f"{i},5 x {i}" for i in range(500)], "decimal=','"),
     ],
 )
 def test_labels_most_of_which_are_different_are_rejected(values, remedy):
@@ -78,6 +79,14 @@ def test_labels_most_of_which_are_different_are_rejected(values, remedy):
         list(streams.read(prices(values), target="price").blocks())
     (block,) = streams.read(prices(values), target="price", target_type="class").blocks()
     assert len(block.labels) == len(values)
+
+
+def test_dates_are_no_classes():
+    values = [f"2026-03-{1 + i % 28:02}" for i in range(500)]
+    with pytest.raises(DataError, match=r"'price' holds dates such as '2026-03-01'; choose another target.*'class'"):
+        list(streams.read(prices(values), target="price").blocks())
+    assert streams.read(prices(values), target="price", target_type="class").target_type == "class"
+    assert streams.read(prices(["2026-01", "2026-02"] * 50), target="price").target_type == "class"
 
 
 @pytest.mark.parametrize(

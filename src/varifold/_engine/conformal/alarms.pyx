@@ -5,12 +5,18 @@ scores are exchangeable. Drift, outages and new features shift scores for a whil
 up to which the first estimate is an alarm is adapted (adaptive conformal inference, Gibbs and Candès 2021):
 ``level += rate / 5 * (rate - alarm)``. Over any stretch of the stream, the number of alarms then differs from that
 expected by at most the change of the level over ``rate / 5``. For rates above .002 the level stays at .002 at least, so
-that a burst of alarms does not hide a score above all others. The p-value is the rate whose level equals the first
-estimate, interpolated between two rates: it is at most a rate exactly if there is an alarm at this rate.
+that a burst of alarms does not hide a score above all others; it stays at one half at most, so that no score below the
+median is an alarm. The p-value is the rate whose level equals the first estimate, interpolated between two rates: it is
+at most a rate exactly if there is an alarm at this rate.
+
+Among equal scores a level that lies between the shares of larger ones and of those at least as large would be an alarm
+for a part of them. They are none, but the level is adapted as if that part were: otherwise it would rise until the
+score that most instances have is an alarm.
 """
 
 from varifold._engine.conformal.recent_scores cimport RecentScores
 from varifold._engine.state cimport State
+from varifold._numeric.ascending cimport first_above, first_not_below
 
 from varifold._engine.state import fixed
 
@@ -19,6 +25,7 @@ cdef enum:
 cdef double[RATES] RATE = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 cdef double STEP = 0.2     # of a level, in rates
 cdef double LOWEST = 0.002  # of a level, for larger rates: a score above all others is an alarm, whatever came before
+cdef double HIGHEST = 0.5   # a score below the median is no alarm
 
 
 cdef class Alarms:
@@ -49,13 +56,20 @@ cdef class Alarms:
 
     cdef void observe(self, double score) noexcept nogil:
         """Adapt the levels to a score, then keep it."""
-        cdef double p
+        cdef Py_ssize_t n = self.recent.place[0], smaller, up_to
+        cdef double p, larger, share, alarm, level = 0.0
         cdef int j
-        if self.recent.place[0]:
+        if n:
             p = self.p_value(score)
+            smaller = first_not_below(self.recent.ascending, n, score)
+            up_to = first_above(self.recent.ascending, n, smaller, score)
+            share = (n - smaller + 1.0) / (n + 1.0)
+            larger = (n - up_to) / (n + 1.0) if up_to > smaller else share
             for j in range(RATES):
-                self.level[j] += STEP * RATE[j] * (RATE[j] - (1.0 if p <= RATE[j] else 0.0))
-                self.level[j] = min(max(self.level[j], LOWEST if RATE[j] > LOWEST else -1.0), 2.0)
+                level = max(level, self.level[j])    # the level of a larger rate is not below that of a smaller one
+                alarm = 1.0 if p <= RATE[j] else max(level - larger, 0.0) / (share - larger) if share > larger else 0.0
+                self.level[j] += STEP * RATE[j] * (RATE[j] - alarm)
+                self.level[j] = min(max(self.level[j], LOWEST if RATE[j] > LOWEST else -1.0), HIGHEST)
         self.recent.keep(score)
 
     def p_value_of(self, double score):

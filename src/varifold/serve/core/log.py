@@ -52,10 +52,11 @@ class _Formatter(logging.Formatter):
 
 
 def configure(form: str) -> None:
-    """Write the logs of the server and of uvicorn to standard error, as "text" or "json"."""
+    """Write the logs of the server and of the libraries that it uses to standard error, as "text" or "json"."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(json=form == "json"))
-    for name, level in (("varifold.serve", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    levels = {"varifold.serve": logging.INFO, "uvicorn.error": logging.WARNING, "mqtt": logging.WARNING}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

@@ -59,8 +59,8 @@ class Dates:
         for part in parts:
             if part not in known:
                 raise ParameterError(
-                    f"dates of column {column!r}: there is no part {part!r}{nearest(str(part), known)} "
-                    f"Known: {', '.join(known)}"
+                    f"dates of column {column!r}: there is no part {part!r}{nearest(str(part), known)} (the parts are "
+                    f"{', '.join(known)})"
                 )
         if "age" in parts and self.time in (None, column):
             raise ParameterError(
@@ -113,9 +113,10 @@ def reject_dates(column: str | int, cells: Sequence[str]) -> None:
 
 def date_error(column: str | int, example: object) -> DataError:
     """Make the error about a column of dates: an example and the possible remedies."""
+    first = "hour" if ":" in str(example).replace("00:00:00", "") else "month"  # a date without a time has no hour
     return DataError(
         f"column {column!r} holds dates such as {str(example)!r}; say what of them is a feature, "
-        f"dates={{{column!r}: ['hour', 'weekday']}} (--dates {column}=hour+weekday), take it as the time of the rows, "
-        f"time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take every date "
-        f"as a separate category, types={{{column!r}: 'category'}} (--types {column}=category)"
+        f"dates={{{column!r}: [{first!r}, 'weekday']}} (--dates {column}={first}+weekday), take it as the time of the "
+        f"rows, time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take "
+        f"every date as a separate category, types={{{column!r}: 'category'}} (--types {column}=category)"
     )

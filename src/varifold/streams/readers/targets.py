@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import clear_labels
 from varifold.errors import DataError
-from varifold.streams.clock import in_order
+from varifold.streams.clock import in_order, looks_like_time
 from varifold.streams.readers.context import Context, unit_of
 from varifold.streams.stream import Batch
 
@@ -31,6 +32,7 @@ FIRST_ROWS = 500
 FEW_VALUES = 10
 """In a short stream more numbers than this are a quantity if some are not whole and most occur once; in as many rows or
 fewer, any are if one is not whole."""
+_COMMA = re.compile(r"\d,\d")
 
 
 def make_batch(context: Context, block: Block, ids: list[Any] | None = None, times: list[Any] | None = None) -> Batch:
@@ -42,6 +44,7 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
     if context.target_type is None and (block.codes >= 0).any():
         context.target_type = "number" if is_quantity(block) else "class"
         if context.target_type == "class":
+            _reject_dates(context, block)
             _reject_few_texts(block)
             _reject_many_labels(context, block)
     if context.dates.order is not None and times is not None:
@@ -53,14 +56,28 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
     return batch
 
 
+def _reject_dates(context: Context, block: Block) -> None:
+    """Raise an error if the labels are dates, each of which would be a class."""
+    labels = list(dict.fromkeys(block.labels.values[code] for code in block.codes[block.codes >= 0].tolist()))
+    if len(labels) > FEW_VALUES and all(isinstance(y, str) and looks_like_time(y) for y in labels):
+        context.target_type = None
+        raise DataError(
+            f"{_the_target(context)} holds dates such as {labels[0]!r}; choose another target, or pass "
+            "target_type='class' (--target-type class) to take each as a class"
+        )
+
+
+def _the_target(context: Context) -> str:
+    return "the target" if context.target is None else f"the target column {context.target!r}"
+
+
 def _reject_many_labels(context: Context, block: Block) -> None:
     """Raise an error if most labels are different, before a learner reserves memory for each."""
     labels = [block.labels.values[code] for code in block.codes[block.codes >= 0][:FIRST_ROWS].tolist()]
     described = too_many_labels(labels)
     if described is not None:
         context.target_type = None  # a stream that is read again is rejected again
-        name = "the target" if context.target is None else f"the target column {context.target!r}"
-        raise DataError(f"{name} has {described}; {many_labels_remedy(labels)}")
+        raise DataError(f"{_the_target(context)} has {described}; {many_labels_remedy(labels)}")
 
 
 def many_labels_remedy(labels: Sequence[Any], json: bool = False) -> str:
@@ -69,10 +86,13 @@ def many_labels_remedy(labels: Sequence[Any], json: bool = False) -> str:
     unit = unit_of([label for label in labels if isinstance(label, str)])
     if unit is not None:
         return f"to predict numbers, write them without the unit {unit!r}; {each}"
-    if any(isinstance(label, str) for label in labels):
-        if json:
-            return f"to predict numbers, write them without quotes and with a decimal point; {each}"
+    texts = [label for label in labels if isinstance(label, str)]
+    if texts and json:
+        return f"to predict numbers, write them without quotes and with a decimal point; {each}"
+    if any(_COMMA.search(text) for text in texts):
         return f"numbers may be written with a decimal comma, decimal=',' (--decimal ,); {each}"
+    if texts:
+        return f"choose another target if they identify the rows; {each}"
     return f"target_type='number' (--target-type number) predicts numbers, {each}"
 
 
