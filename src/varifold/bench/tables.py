@@ -6,7 +6,6 @@ import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from itertools import product
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -92,24 +91,21 @@ _ORDER = ("olvf", "ovfm", "orf3v", "cwfe", "ovfiv", "survey")
 @cache
 def tables() -> dict[str, Table]:
     """Return the tables of the package, in the order of the papers."""
-    folder = resources.files("varifold.bench").joinpath("specs")
-    found = sorted(
-        (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")),
-        key=lambda name: (_ORDER.index(name.partition("-")[0]), name),
-    )
-    return {name: _of_package(name, folder.joinpath(f"{name}.toml")) for name in found}
+    of_package = _of_package("specs")
+    return {name: of_package[name] for name in sorted(of_package, key=lambda n: _ORDER.index(n.partition("-")[0]))}
 
 
 @cache
 def leaderboards() -> dict[str, Table]:
     """Return the tables of the package that are of no paper: learners of any library on the same streams."""
-    folder = resources.files("varifold.bench").joinpath("specs", "leaderboards")
-    found = sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
-    return {name: _of_package(name, folder.joinpath(f"{name}.toml")) for name in found}
+    return _of_package("specs", "leaderboards")
 
 
-def _of_package(name: str, file: Traversable) -> Table:
-    return table_from(name, tomllib.loads(file.read_text(encoding="utf-8")))
+def _of_package(*folder: str) -> dict[str, Table]:
+    """Read the tables in a folder of the package, in the order of their names."""
+    specs = resources.files("varifold.bench").joinpath(*folder)
+    names = sorted(f.name.removesuffix(".toml") for f in specs.iterdir() if f.name.endswith(".toml"))
+    return {n: table_from(n, tomllib.loads(specs.joinpath(f"{n}.toml").read_text(encoding="utf-8"))) for n in names}
 
 
 def table_names() -> list[str]:

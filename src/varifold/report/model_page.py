@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from varifold.base import VaryingLearner
 from varifold.base.importances import CLEAR
 from varifold.base.plural import plural
 from varifold.errors import ModelFileError
+from varifold.report.document import html_document
 from varifold.report.style import BLUE, SKY
 from varifold.report.svg import Line, bar_chart, error_chart
 
@@ -43,12 +43,7 @@ def model_page(learner: VaryingLearner, name: str, record: Mapping[str, Any] | N
         parts += [_made(learner, record)]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the record of a run in {name} cannot be read: {error!r}") from error
-    style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(name)}: report</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<style>{style}</style></head><body><main class="model">' + "\n".join(parts) + "</main></body></html>"
-    )
+    return html_document(f"{name}: report", parts, kind="model")
 
 
 def _section(title: str, *parts: str) -> str:

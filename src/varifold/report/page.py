@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
-from importlib import resources
 from typing import Any
 
 from varifold.bench.compare import Filled
 from varifold.bench.table import Setting
+from varifold.report.document import html_document
 from varifold.report.figures import charts, legend
 from varifold.report.grids import (
     METRIC,
@@ -54,15 +54,11 @@ behind it.</p>"""
 
 def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int, str, str]] = ()) -> str:
     """Write every table of the list."""
-    style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
     by_name = {f.table.name: f for f in filled}
     papers = [f for f in filled if f.table.of_a_paper]
-    title = escape(heading(filled))
+    name = heading(filled)
     parts = [
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>varifold: {title}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{style}</style></head><body><main>",
-        f'<header><p class="over">varifold</p><h1>{title}</h1>{_lead(papers)}</header>',
+        f'<header><p class="over">varifold</p><h1>{escape(name)}</h1>{_lead(papers)}</header>',
         _contents(filled),
     ]
     if papers:
@@ -77,12 +73,12 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
     for better, title in GAPS.items():
         gaps = gap_grid(papers, better=better)
         if gaps is not None:
-            name = "ahead" if better else "behind"
-            parts.append(f'<section id="{name}"><h2>{title}</h2>{html_table(gaps, "printed cell")}</section>')
+            part = "ahead" if better else "behind"
+            parts.append(f'<section id="{part}"><h2>{title}</h2>{html_table(gaps, "printed cell")}</section>')
     parts += [_section(one, by_name) for one in filled]
     made = "".join(f"<li>{escape(line)}</li>" for line in [total_time(filled), *made_with(environments)])
-    parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section></main></body></html>')
-    return "\n".join(parts)
+    parts.append(f'<section id="made"><h2>Made with</h2><ul class="notes">{made}</ul></section>')
+    return html_document(f"varifold: {name}", parts)
 
 
 def _lead(papers: list[Filled]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varifold.base.plural import plural
+from varifold.report.document import html_document
 from varifold.report.style import BLUE, INK, ORANGE
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def watch_summary(monitor: Monitor) -> str:
 
 def watch_page(monitor: Monitor, title: str) -> str:
     """Write a self-contained HTML page: summary, map of presence, events, features."""
-    style = resources.files("varifold.report").joinpath("page.css").read_text(encoding="utf-8")
-    name = escape(title)
     sections = [
+        f'<header><p class="over">varifold watch</p><h1>{escape(title)}</h1>'
+        f'<p class="lead">{escape(watch_summary(monitor))}</p></header>',
         f'<section id="map"><h2>When each feature is present</h2>{_map(monitor)}'
         '<p class="small">One line per feature, in order of appearance; time runs to the right. The darker, the more '
         "instances have it. Marks above the map are the events listed below.</p></section>",
@@ -56,17 +56,7 @@ def watch_page(monitor: Monitor, title: str) -> str:
         f'<section id="renames"><h2>Suggested renames</h2>{_renames(monitor)}</section>' if monitor.renames else "",
         f'<section id="features"><h2>Features</h2>{_features(monitor)}</section>',
     ]
-    return "\n".join(
-        [
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}: features</title>'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{style}</style></head><body><main>",
-            f'<header><p class="over">varifold watch</p><h1>{name}</h1>'
-            f'<p class="lead">{escape(watch_summary(monitor))}</p></header>',
-            *sections,
-            "</main></body></html>",
-        ]
-    )
+    return html_document(f"{title}: features", sections)
 
 
 def _shown(monitor: Monitor) -> tuple[list[Any], Any, Any]:
