@@ -48,6 +48,8 @@ class LimitedProtocol(HttpToolsProtocol):
     served: ClassVar[App]
     most: ClassVar[int]
     """Most connections."""
+    longest: ClassVar[int]
+    """Most bytes of a body that is handled without ASGI."""
     _ready: Exchange | None = None
     _invalid: str | None = None  # why what follows the requests in progress is no request
 
@@ -84,11 +86,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return None  # responses are sent in order, and to clients that read them
         headers = dict(self.headers)
         length = headers.get(b"content-length", b"")
-        if (
-            not 0 < len(length) < 7
-            or int(length) > min(LONGEST, self.served.limits.body)
-            or not self.parser.should_keep_alive()
-        ):
+        if not 0 < len(length) < 7 or int(length) > self.longest or not self.parser.should_keep_alive():
             return None
         return None if self.parser.should_upgrade() else Exchange(self.served, self, *found, headers)
 
@@ -162,7 +160,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
 def protocol_of(app: App, most: int) -> type[LimitedProtocol]:
     """Return the class of the connections of an application, of which there are at most `most`."""
-    return type("ServedProtocol", (LimitedProtocol,), {"served": app, "most": most})
+    longest = min(LONGEST, app.limits.body)
+    return type("ServedProtocol", (LimitedProtocol,), {"served": app, "most": most, "longest": longest})
 
 
 async def watch(connections: set[Any]) -> None:
