@@ -3,6 +3,7 @@
     varifold bench run natural --store natural.sqlite      # about 17 CPU-minutes; only what is not done yet
     python -m benchmarks.natural_page natural.sqlite       # benchmarks/natural.json, the tables and the pictures
 
+Figures that the store lacks stay as they are, with the pictures that need them: one learner can be run alone.
 The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is not. A test
 compares it with benchmarks/natural.json.
 """
@@ -14,8 +15,11 @@ import math
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).parent.parent
 FIGURES = Path(__file__).parent / "natural.json"
@@ -63,13 +67,14 @@ SAME = {"river logistic": "river linear", "naive": "same hour last week"}
 # ---------------------------------------------------------------- figures
 
 
-def collect(store: str) -> dict[str, Any]:
-    """Read the outcomes of a store."""
+def collect(store: str, earlier: dict[str, Any]) -> dict[str, Any]:
+    """Read the outcomes of a store; take what it lacks from the earlier figures."""
     from varifold.bench import ResultStore
     from varifold.bench.compare import fill
     from varifold.bench.tables import find_tables
-    from varifold.report.leaderboard import entries, joint_ranking, windows
+    from varifold.report.leaderboard import entries, windows
 
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
     found: dict[str, Any] = {"tasks": {}, "learners": {}, "gaps": {}, "cells": {}}
     with ResultStore(store, write=False) as results:
         outcomes, failures = results.outcomes(), results.failures()
@@ -83,8 +88,13 @@ def collect(store: str) -> dict[str, Any]:
         for data in one.table.data:
             for name in entries(one):
                 number = one.number(one.table.settings[0], data, name, "default")
+                cell = f"{data.name} | {name}"
                 if not number:
-                    found["gaps"][f"{data.name} | {name}"] = _reason(number.gap)
+                    if cell in earlier["cells"]:
+                        found["cells"][cell] = {"commit": earlier["commit"], **earlier["cells"][cell]}
+                        found["tasks"][data.name] = earlier["tasks"][data.name]
+                    else:
+                        found["gaps"][cell] = earlier["gaps"].get(cell) or _reason(number.gap)
                     continue
                 outcome = number.outcomes[0]
                 found["tasks"][data.name] = {
@@ -93,26 +103,44 @@ def collect(store: str) -> dict[str, Any]:
                     "labels": metrics is LABELS,
                 }
                 parts = windows(number, one.table.metrics[0])
-                found["cells"][f"{data.name} | {name}"] = {
+                found["cells"][cell] = {
+                    "commit": commit,
                     **{metric: _rounded(number.mean(metric)) for metric in metrics},
                     "windows": [_rounded(value) for value in parts.tolist()],
                     "us": round(1e6 * outcome.cpu / outcome.instances),
                     "mb": None if math.isnan(outcome.memory) else round(outcome.memory / 1e6, 1),
                 }
-    ranked = joint_ranking(filled[:1])
-    if ranked is not None:
-        found["ranks"] = {
-            "names": list(ranked.names),
-            "ranks": [round(r, 3) for r in ranked.ranks],
-            "streams": ranked.sets,
-            "p": ranked.p,
-            "difference": round(ranked.difference, 3),
-        }
-        diagram(ranked)
+    ranked = ranking(found)
+    found["ranks"] = {
+        "names": list(ranked.names),
+        "ranks": [round(r, 3) for r in ranked.ranks],
+        "streams": ranked.sets,
+        "p": ranked.p,
+        "difference": round(ranked.difference, 3),
+    }
+    diagram(ranked)
     pictures(filled)
     shown = ("python", "numpy", "river", "lightgbm", "capymoa", "scikit-learn")
-    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
-    return {"commit": commit, "versions": {k: facts[k] for k in shown if k in facts}, **found}
+    versions = {**earlier["versions"], **{k: facts[k] for k in shown if k in facts}}
+    return {"commit": _common_commit(found["cells"]), "versions": versions, **found}
+
+
+def ranking(found: dict[str, Any]) -> Any:
+    """Rank the learners that have a figure on all streams of labels, by log loss."""
+    from varifold.bench.statistics import rank
+
+    tasks = tasks_of(found, labels=True)
+    names = [name for name in found["learners"] if all(f"{task} | {name}" in found["cells"] for task in tasks)]
+    return rank(names, np.array([[found["cells"][f"{task} | {name}"]["log_loss"] for name in names] for task in tasks]))
+
+
+def _common_commit(cells: dict[str, Any]) -> str:
+    """Return the commit of most cells, and leave only those of the others in the cells."""
+    common, _ = Counter(cell["commit"] for cell in cells.values()).most_common(1)[0]
+    for cell in cells.values():
+        if cell["commit"] == common:
+            del cell["commit"]
+    return str(common)
 
 
 def _rounded(value: float) -> float:
@@ -134,7 +162,8 @@ def pictures(filled: list[Any]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     for one in filled:
         for data in one.table.data:
-            if data.name not in DRAWN:
+            numbers = [one.number(one.table.settings[0], data, name, "default") for name in DRAWN.get(data.name, ())]
+            if not numbers or not all(numbers):
                 continue
             times = datasets.load(data.load).times
             name = data.name.replace(" ", "-")
@@ -303,12 +332,15 @@ def ahead(found: dict[str, Any]) -> str:
 
 def made(found: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    return f"Learners as of commit {found['commit']}; {versions}."
+    others = [
+        f"{name} ({task}) of commit {cell['commit']}"
+        for (task, name), cell in ((key.split(" | "), cell) for key, cell in found["cells"].items())
+        if "commit" in cell
+    ]
+    return f"Learners as of commit {found['commit']}{''.join(f', {each}' for each in others)}; {versions}."
 
 
 def ranks(found: dict[str, Any]) -> str:
-    if "ranks" not in found:
-        return "Too few learners have all streams."
     order = sorted(zip(found["ranks"]["ranks"], found["ranks"]["names"], strict=True))
     listed = ", ".join(f"{name} {rank:.2f}" for rank, name in order)
     facts = found["ranks"]
@@ -378,7 +410,8 @@ def page(text: str, found: dict[str, Any]) -> str:
 
 def main() -> None:
     if len(sys.argv) > 1:
-        FIGURES.write_text(json.dumps(collect(sys.argv[1]), indent=1) + "\n")
+        earlier = json.loads(FIGURES.read_text())
+        FIGURES.write_text(json.dumps(collect(sys.argv[1], earlier), indent=1) + "\n")
     found = json.loads(FIGURES.read_text())
     for path in (PAGE, ROOT / "README.md"):
         path.write_text(page(path.read_text(encoding="utf-8"), found), encoding="utf-8")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from varifold.cli import main
+
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "docs" / "cases"
 
@@ -33,6 +35,33 @@ def test_a_changed_figure_changes_the_page(script: Any) -> None:
     found["cells"]["nhanes | auto"]["log_loss"] = 0.0123
     assert ".012" in script.table(found, "log_loss")
     assert "**.012**" in script.readme_table(found)
+
+
+def test_the_ranks_are_those_of_the_figures(script: Any) -> None:
+    found = json.loads(script.FIGURES.read_text())
+    ranked = script.ranking(found)
+    assert list(ranked.names) == found["ranks"]["names"]
+    assert [round(r, 3) for r in ranked.ranks] == found["ranks"]["ranks"]
+
+
+@pytest.mark.real_data
+def test_a_store_of_one_learner_changes_only_its_figures(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "PICTURES", tmp_path)
+    monkeypatch.setattr(script.subprocess, "check_output", lambda *args, **options: "1234567\n")
+    store, html = str(tmp_path / "natural.sqlite"), str(tmp_path / "page.html")
+    one = ["--method", "arow", "--only", "electricity"]
+    assert main(["bench", "run", "natural", *one, "--store", store, "--html", html]) == 0
+    earlier = json.loads(script.FIGURES.read_text())
+    old = earlier["cells"].pop("electricity | arow")
+    found = script.collect(store, earlier)
+    new = found["cells"].pop("electricity | arow")
+    assert found["cells"] == earlier["cells"]
+    assert (found["gaps"], found["commit"]) == (earlier["gaps"], earlier["commit"])
+    assert new["log_loss"] == pytest.approx(old["log_loss"], rel=1e-3)
+    assert new["commit"] == "1234567"
+    assert "arow (electricity) of commit 1234567" in script.made({**found, "cells": {"electricity | arow": new}})
 
 
 def test_every_picture_is_there() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -248,3 +250,41 @@ def test_a_change_that_a_snapshot_holds_in_part_is_not_pruned(tmp_path: Path) ->
     (found,) = database.models()
     assert [(change.first, change.rows) for change in database.changes(found)] == [(3, [b"three"])]
     database.close()
+
+
+def test_a_store_that_was_not_closed_is_restored_with_its_log(tmp_path: Path) -> None:
+    state = filled(tmp_path / "s")
+    assert (tmp_path / "s" / "state.db-wal").stat().st_size > 0
+    assert main(["restore", str(tmp_path / "s" / "state.db"), str(tmp_path / "new")]) == 0
+    found, _ = stored(tmp_path / "new", "m")
+    assert content(found) == content(state)
+
+
+def test_no_backup_replaces_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(tmp_path / "s")
+    live = tmp_path / "s" / "state.db"
+    before = live.read_bytes()
+    assert main(["backup", "--force", str(tmp_path / "s"), str(live)]) == 1
+    assert "is the store of a folder" in capsys.readouterr().err
+    assert live.read_bytes() == before
+    assert main(["backup", str(tmp_path / "s"), str(tmp_path / "s" / "backup.db")]) == 0
+
+
+def test_copies_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(tmp_path / "s")
+    assert main(["backup", str(tmp_path / "s"), str(tmp_path / "nowhere" / "b.db")]) == 1
+    assert "b.db cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["restore", str(tmp_path / "nothing.db"), str(tmp_path / "new")]) == 1
+    assert f"there is no file {tmp_path / 'nothing.db'}" in capsys.readouterr().err
+    assert main(["backup", str(tmp_path / "s"), str(tmp_path / "b.db")]) == 0
+    code = "import sys; from varifold.cli import main; sys.exit(main(sys.argv[1:]))"
+    limited = ["bash", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$@"', "-", sys.executable, "-c", code]
+    for command in (
+        ["backup", str(tmp_path / "s"), str(tmp_path / "c.db")],
+        ["restore", str(tmp_path / "b.db"), str(tmp_path / "r")],
+    ):
+        done = subprocess.run([*limited, *command], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert f"cannot be copied to {tmp_path}" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.db", "r", "s"]
+    assert list((tmp_path / "r").iterdir()) == []

@@ -104,6 +104,27 @@ def test_they_are_stored() -> None:
     assert kinds(again.check(10_000_000)) == [("device-silent", key, "") for key in range(5)]
 
 
+def test_a_sensor_that_is_lost_around_a_restart_is_noticed() -> None:
+    devices, again = Devices(), Devices()
+    run(devices, range(30), range(5))
+    for second in range(30, 35):
+        devices.observe(3, {"load": 1.0}, 1_000 * second)
+    again.fill(orjson.loads(orjson.dumps(devices.dump())))
+    for second in range(35, 60):
+        again.observe(3, {"load": 1.0}, 1_000 * second)
+    assert kinds(again.check(60_000))[0] == ("sensor-silent", 3, "heat")
+    third = Devices()
+    third.fill(orjson.loads(orjson.dumps(again.dump())))
+    assert list(third.get(3).silent_sensors) == ["heat"]  # type: ignore[union-attr]
+
+
+def test_a_clock_that_is_set_back() -> None:
+    devices, day = Devices(), 86_400
+    run(devices, range(day, day + 300, 10), range(5))
+    assert run(devices, range(0, 600, 10), range(4)) == [("device-silent", 4, "")]
+    assert {key: round(devices.get(key).pause) for key in range(4)} == dict.fromkeys(range(4), 10_000)  # type: ignore[union-attr]
+
+
 def test_what_belongs_together_is_one_alert() -> None:
     outage = [Transition("device-silent", f"p{i}") for i in range(57)]
     (alert,) = grouped(outage)

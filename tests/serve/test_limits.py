@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -118,3 +119,63 @@ def test_a_slow_alert_command_holds_up_neither_snapshots_nor_the_stop(make_serve
     started = time.monotonic()
     assert server.stop() == 0
     assert time.monotonic() - started < 12
+
+
+@pytest.mark.parametrize("route", ["learn", "batch"])
+def test_a_long_name_of_an_object_is_not_repeated_for_each_of_its_fields(
+    make_server: Callable[..., Server], route: str
+) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        before = memory(server)
+        body = orjson.dumps({"x": {"p" * 200_000: {f"a{i}": 1 for i in range(5_000)}}, "y": 1})
+        answer = client.post(f"/models/m/{route}", content=body)
+        assert answer.status_code == (422 if route == "learn" else 200)
+        assert "names of more than 8 MB" in orjson.loads(answer.text)["error"]
+        assert memory(server) - before < 40
+        assert client.get("/models/m").json()["steps"] == 0
+        assert client.get("/readyz").status_code == 200
+
+
+def test_wide_rows_are_read_a_megabyte_at_a_time(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        names = ", ".join(f'"{i}": 1' for i in range(100))
+        row = b'{"x": {"%b": {%b}}}\n' % (b"p" * 60_000, names.encode())
+        client.post("/models/m/batch", content=row)
+        before = memory(server)
+        with client.stream("POST", "/models/m/batch", content=row * 80) as answers:
+            assert sum(chunk.count(b"\n") for chunk in answers.iter_bytes()) == 80
+        assert memory(server) - before < 200  # six megabytes of names in each
+
+
+def test_blank_lines_hold_up_nobody(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client, server.client() as other:
+        client.put("/models/m", json={"method": "arow"})
+        longest, done = 0.0, threading.Event()
+
+        def send() -> None:
+            assert client.post("/models/m/batch", content=b"\n" * 20_000_000).text == ""
+            done.set()
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        while not done.is_set():
+            started = time.monotonic()
+            assert other.get("/healthz").status_code == 200
+            longest = max(longest, time.monotonic() - started)
+        sender.join()
+        assert longest < 0.5
+
+
+def test_a_long_name_is_not_repeated_in_each_error(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        assert client.put("/models/m", json={"method": "arow", "key": "k" * 500_000}).status_code == 201
+        found = client.post("/models/m/batch", content=b'{"x":{}}\n' * 50)
+        assert found.text.count("one learner per") == 50
+        assert len(found.content) < 200_000
+        assert len(client.post("/models/m/learn", json={"x": {}, "y": 1}).content) < 4_000

@@ -314,7 +314,7 @@ def test_a_burst_is_learned_completely(make_server: Callable[..., Server], tmp_p
                 break
             time.sleep(0.05)
         assert client.get("/models/mqtt").json()["waiting"] == BURST
-    assert all(line.startswith("20") for line in server.log().splitlines()), "every line has a time"
+    assert "pending publish calls" not in server.log()
     bursting.stop()
 
 

@@ -18,6 +18,8 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.serve.server import Server, instance
 from varifold.cli import main
@@ -137,6 +139,36 @@ def test_tls_and_a_new_certificate(make_server: Callable[..., Server], tmp_path:
     server.process.send_signal(signal.SIGHUP)
     server.wait_for_line("certificate is read again")
     assert served_name(server) == "second"
+    cert.write_bytes(certificate(tmp_path, "third")[0].read_bytes())  # its key is not here yet
+    server.process.send_signal(signal.SIGHUP)
+    server.wait_for_line("the old tokens and certificate stay")
+    assert served_name(server) == "second"
+    assert server.stop() == 0
+
+
+def test_a_certificate_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cert, key = certificate(tmp_path, "first")
+    cert.write_text("nothing")
+    assert main(["serve", "--dir", str(tmp_path / "state"), "--tls-cert", str(cert), "--tls-key", str(key)]) == 2
+    assert f"--tls-cert {cert} and --tls-key {key} are no certificate" in capsys.readouterr().err
+
+
+def test_connections_without_a_handshake_leave_file_descriptors_to_the_state(
+    make_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    cert, key = certificate(tmp_path, "first")
+    server = make_server("--tls-cert", str(cert), "--tls-key", str(key))
+    server.start(wrap=["bash", "-c", 'ulimit -n 200; exec "$@"', "-"])
+    host, port = server.url.removeprefix("https://").split(":")
+    idle = [socket.create_connection((host, int(port))) for _ in range(250)]
+    time.sleep(1.0)
+    assert len(list(Path(f"/proc/{server.process.pid}/fd").iterdir())) < 150
+    for each in idle:
+        each.close()
+    context = ssl.create_default_context(cafile=str(cert))
+    with httpx.Client(base_url=server.url, verify=context) as client:
+        assert client.get("/healthz").status_code == 200
+    assert server.stop() == 0
 
 
 def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], tmp_path: Path) -> None:
@@ -176,10 +208,49 @@ def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], 
         server.wait_for_line("1 tokens read again")
         assert client.get("/models", headers=everything).status_code == 401
         assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
-        tokens.write_text("write short\n")
-        server.process.send_signal(signal.SIGHUP)
-        server.wait_for_line("the old tokens and certificate stay")
+        for text in ("write short\n", "write wr\xf6ngwrongwrongwrong\n"):
+            tokens.write_text(text, "latin-1")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for_line("is too short" if "short" in text else "is not text in UTF-8", 10.0)
+        assert server.log().count("the old tokens and certificate stay") == 2
         assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
+
+
+def test_a_token_that_is_removed_ends_what_it_opened(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("write oldoldoldoldoldold\nwrite newnewnewnewnewnew\n")
+    old, new = ({"Authorization": f"Bearer {word * 6}"} for word in ("old", "new"))
+    server = make_server("--token-file", str(tokens)).start()
+    row = orjson.dumps(instance(1)).decode()
+    with server.client() as client, client.stream("GET", "/events", headers=old) as events:
+        assert client.put("/models/m", headers=new, json={"method": "arow"}).status_code == 201
+        address = f"{server.url.replace('http', 'ws')}/models/m/stream"
+        with connect(address, additional_headers=old) as theirs, connect(address, additional_headers=new) as ours:
+            for stream in (theirs, ours):
+                stream.send(row)
+                assert "seq" in orjson.loads(stream.recv())
+            tokens.write_text("write newnewnewnewnewnew\n")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for_line("1 tokens read again")
+            theirs.send(row)
+            with pytest.raises(ConnectionClosed, match="not allowed"):
+                theirs.recv()
+            ours.send(row)
+            assert orjson.loads(ours.recv())["seq"] == 3
+        assert "data:" not in "".join(events.iter_text())  # it ends
+    with server.client() as client:
+        assert client.get("/models/m", headers=new).json()["steps"] == 3
+
+
+def test_warnings_of_libraries_have_the_form_of_the_log() -> None:
+    code = "from varifold.serve.core import log; import logging; log.configure('json'); "
+    code += "logging.getLogger('mqtt').warning('busy'); log.info('started', 'plant'); logging.getLogger('x').info('no')"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stderr.splitlines()
+    lines = [orjson.loads(line) for line in found]
+    assert [(line["level"], line["model"], line["text"]) for line in lines] == [
+        ("warning", None, "busy"),
+        ("info", "plant", "started"),
+    ]
 
 
 def test_a_request_in_progress_is_finished_and_one_that_hangs_is_not_waited_for(

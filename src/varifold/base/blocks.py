@@ -14,6 +14,7 @@ from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.base.frames import open_frame
+from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureValueError
 
@@ -99,6 +100,7 @@ def learned_block(
     if y is None and not isinstance(X, Block):
         known = "target" if numeric else "label"
         raise DataError(f"y is missing; pass a {known} per instance, None where it is not known, or call predict_many")
+    warn_frame_texts(X)
     return to_block(X, y, w, numeric=numeric)
 
 

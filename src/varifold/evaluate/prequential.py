@@ -14,6 +14,7 @@ from varifold.ask import AskingClassifier, AskPolicy
 from varifold.base import Block, Labels, Vocabulary, to_block
 from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
+from varifold.base.number_texts import warn_number_texts
 from varifold.base.params import Integer, Real, validate
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate.delayed_labels import Delay, DelayedLabels
@@ -244,7 +245,7 @@ def _batches(stream: Any, numeric: bool) -> Iterator[Batch]:
 
 
 def _from_pairs(pairs: Iterator[Any], numeric: bool) -> Iterator[Batch]:
-    vocabulary, labels = Vocabulary(), Labels()
+    vocabulary, labels, first = Vocabulary(), Labels(), True
     while some := list(islice(pairs, _PAIRS)):
         try:
             rows, targets = (list(part) for part in zip(*some, strict=True))
@@ -252,6 +253,9 @@ def _from_pairs(pairs: Iterator[Any], numeric: bool) -> Iterator[Batch]:
             rows, targets = [None], []
         if not all(isinstance(x, Mapping) for x in rows):
             raise DataError("an iterable used as a stream must contain pairs (x, y): a dict and its label")
+        if first:
+            warn_number_texts(rows)
+            first = False
         if numeric:
             yield Batch(to_block(rows, targets, vocabulary=vocabulary, numeric=True), rows=rows)
         else:

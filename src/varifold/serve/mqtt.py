@@ -134,7 +134,7 @@ class MqttBridge(bridge.Bridge):
             max_inflight_messages=_WINDOW,
             **_session(self.topics.version),
         )
-        client.pending_calls_threshold = _WINDOW  # aiomqtt warns of more
+        client.pending_calls_threshold = 2 * _WINDOW  # it warns of more predictions on their way
         client._client.manual_ack_set(True)  # aiomqtt has no API for it; without it a crash loses readings
         async with client:
             await client.subscribe(subscription(self.topics.readings), qos=1)

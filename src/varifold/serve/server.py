@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import varifold
 from varifold.base.plural import plural
@@ -26,7 +27,7 @@ from varifold.serve.core.models import Models, ModelSpec, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
-from varifold.serve.http.protocol import most_connections, protocol_of, watch
+from varifold.serve.http.protocol import Certificate, accept_tls, most_connections, protocol_of, watch
 from varifold.serve.http.tokens import Tokens
 from varifold.serve.kafka import KafkaBridge, KafkaTopics
 from varifold.serve.mqtt import MqttBridge, Topics
@@ -81,18 +82,29 @@ def serve(settings: Settings) -> int:
     if not settings.local and settings.token_file is None:
         raise ParameterError(f"--host {settings.host} lets other machines in: give --token-file as well")
     tokens = None if settings.token_file is None else Tokens(settings.token_file)
+    certificate = None if settings.tls is None else _certificate(*settings.tls)
     log.configure(settings.log)
     sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_Process(settings, tokens).run())
+        return runner.run(_Process(settings, tokens, certificate).run())
+
+
+def _certificate(cert: Path, key: Path) -> Certificate:
+    try:
+        return Certificate(cert, key)
+    except OSError as error:
+        raise ParameterError(
+            f"--tls-cert {cert} and --tls-key {key} are no certificate in PEM and its key: {error}"
+        ) from error
 
 
 class _Process:
     """Models, their API, and background tasks."""
 
-    def __init__(self, settings: Settings, tokens: Tokens | None) -> None:
+    def __init__(self, settings: Settings, tokens: Tokens | None, certificate: Certificate | None) -> None:
         self.settings = settings
         self.tokens = tokens
+        self.certificate = certificate
         self.failed = False
         self.server: uvicorn.Server | None = None
         self.app: App | None = None
@@ -107,11 +119,12 @@ class _Process:
         models.open()
         await self._make(models)
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
+        most = most_connections(settings.connections)
         config = uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            http=protocol_of(app, most_connections(settings.connections)),
+            http=protocol_of(app, most),
             ws="websockets-sansio",
             ws_max_size=settings.bodies.body + 1024,
             ws_per_message_deflate=False,
@@ -120,13 +133,11 @@ class _Process:
             access_log=False,
             log_config=None,
             timeout_graceful_shutdown=settings.drain,
-            ssl_certfile=None if settings.tls is None else str(settings.tls[0]),
-            ssl_keyfile=None if settings.tls is None else str(settings.tls[1]),
             server_header=False,
             date_header=False,
             backlog=_BACKLOG,
         )
-        self.app, self.server = app, _make_server(config, app, self.reload)
+        self.app, self.server = app, _make_server(config, app, self.reload, listening, self.certificate, most)
         _log_recovered(models)
         log.info(
             f"varifold {varifold.__version__} serves {plural(len(models), 'model')} of {models.folder}, "
@@ -135,7 +146,7 @@ class _Process:
         _freeze_garbage()
         tasks = self._tasks(models)
         try:
-            await self.server.serve([listening])
+            await self.server.serve()
         finally:
             for task in tasks:
                 task.cancel()
@@ -155,12 +166,11 @@ class _Process:
 
     def reload(self) -> None:
         """Read the tokens and the certificate again; after an error the old ones stay."""
-        assert self.server is not None
         try:
             if self.tokens is not None:
                 log.info(f"{self.tokens.reload():,} tokens read again")
-            if self.settings.tls is not None and self.server.config.ssl is not None:
-                self.server.config.ssl.load_cert_chain(*self.settings.tls)
+            if self.certificate is not None:
+                self.certificate.reload()
                 log.info("the certificate is read again")
         except (OSError, VarifoldError) as error:
             log.failure(f"not read again, the old tokens and certificate stay: {error}")
@@ -216,11 +226,20 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ParameterError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
-def _make_server(config: uvicorn.Config, app: App, reload: Callable[[], None]) -> uvicorn.Server:
+def _make_server(
+    config: uvicorn.Config,
+    app: App,
+    reload: Callable[[], None],
+    listening: socket.socket,
+    certificate: Certificate | None,
+    most: int,
+) -> uvicorn.Server:
     """Make uvicorn's server with our shutdown; its class is defined here because uvicorn is an extra."""
 
     class Server(uvicorn.Server):
         """Closes open event streams when it is stopped, and reports where it listens."""
+
+        _accepting: asyncio.Task[None] | None = None
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Handle a signal."""
@@ -240,11 +259,26 @@ def _make_server(config: uvicorn.Config, app: App, reload: Callable[[], None]) -
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             """Listen, then print the address, which shows that requests are accepted."""
-            await super().startup(sockets)
+            await super().startup([listening] if certificate is None else [])
+            if certificate is not None:
+                listening.setblocking(False)
+                coroutine = accept_tls(listening, self._protocol, certificate, self.server_state.connections, most)
+                self._accepting = asyncio.get_running_loop().create_task(coroutine)
             if self.started:
-                port = self.servers[0].sockets[0].getsockname()[1]
-                log.info(f"listening on {'https' if self.config.is_ssl else 'http'}://{self.config.host}:{port}")
+                scheme, port = "http" if certificate is None else "https", listening.getsockname()[1]
+                log.info(f"listening on {scheme}://{self.config.host}:{port}")
                 notify("READY=1")
+
+        def _protocol(self) -> Any:
+            """Return the protocol of a new connection."""
+            make: Any = self.config.http_protocol_class
+            return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Stop listening, and finish the requests in progress."""
+            if self._accepting is not None:
+                self._accepting.cancel()
+            await super().shutdown([listening])
 
     return Server(config)
 

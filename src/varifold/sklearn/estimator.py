@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from varifold.base import Block, to_block
 from varifold.base.nearest import nearest
+from varifold.base.number_texts import warn_frame_texts
 from varifold.base.params import OneOf, validate
 from varifold.base.registry import models
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
@@ -140,6 +141,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, learner: Any, X: Any, names: Names | None, y: NDArray[Any], weights: Any, shuffle: bool) -> None:
         """Learn the rows, permuted or in their order, and keep the learner."""
+        warn_frame_texts(X)
         block = block_of(X, names, y, weights, numeric=self._task == "regression")
         if shuffle:
             block = block.take(check_random_state(self.random_state).permutation(len(block)))

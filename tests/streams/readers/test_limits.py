@@ -1,6 +1,7 @@
 """Lines, numbers and nesting without bound: a row that cannot be read, with file and line, in bounded memory."""
 
 import gzip
+import json
 import subprocess
 import sys
 
@@ -61,6 +62,7 @@ def test_the_limit_is_a_whole_number(given):
     [
         ("jsonl", '{"a": ' + "[" * 100_000 + "]" * 100_000 + ', "y": 0}\n', "nested too deep"),
         ("jsonl", '{"a": ' * 400 + "1" + "}" * 400 + "\n", "nested more than 50 deep"),
+        ("jsonl", json.dumps({"p" * 100_000: dict.fromkeys(map(str, range(90)), 1)}) + "\n", "names of more than 8 MB"),
         ("jsonl", '{"a": ' + "1" * 10_000 + ', "y": 0}\n', "thousands of digits"),
         ("jsonl", '{"a": ' + "1" * 4_000 + ', "y": 0}\n', "infinite|large|overflow"),
         ("jsonl", '{"a": 1, "y": "\\ud800"}\n', "not valid Unicode"),

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import varifold
-from varifold.base.atomic import publish, sync_folder
+from varifold.base.atomic import publish
 from varifold.base.json_text import read_json, write_json
 from varifold.serve.core.errors import DiskError, StateError
 
@@ -444,27 +444,9 @@ def check_header(path: Path) -> None:
 
 def backup(folder: Path, target: Path) -> int:
     """Copy the store of a folder to a file, also while a server writes to it; return the number of models."""
-    check_header(folder / FILE)
-    part = target.with_name(f"{target.name}.part")
-    part.unlink(missing_ok=True)
-    with _reading(folder / FILE):
-        source = sqlite3.connect(f"{(folder / FILE).absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        copy = sqlite3.connect(part, isolation_level=None)
-        try:
-            with _writing():
-                source.backup(copy)  # all pages in one step: one state of the database, whatever is written meanwhile
-                copy.execute("PRAGMA journal_mode = DELETE")
-                models = int(copy.execute("SELECT count(*) FROM models").fetchone()[0])
-        finally:
-            copy.close()
-    finally:
-        source.close()
-    with open(part, "rb+") as file:
-        os.fsync(file.fileno())
-    check_file(part)
-    publish(part, target)
-    return models
+    if _is_used(target):
+        raise StateError(f"{target} is the store of a folder; give the name of another file for the backup")
+    return _copy(folder / FILE, target)
 
 
 def restore(source: Path, folder: Path) -> int:
@@ -472,34 +454,60 @@ def restore(source: Path, folder: Path) -> int:
     target = folder / FILE
     if target.exists():
         raise StateError(f"{target} exists; give a new folder, or move that file away")
+    if not source.exists():
+        raise StateError(f"there is no file {source}")
     check_header(source)
-    models = check_file(source)
+    check_file(source)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (_COUNT, f"{FILE}-wal", f"{FILE}-shm"):
         (folder / name).unlink(missing_ok=True)
-    part = folder / f"{FILE}.part"
-    with _writing():
-        data = source.read_bytes()
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        publish(part, target)
-        sync_folder(folder)
+    return _copy(source, target)
+
+
+def _is_used(path: Path) -> bool:
+    """Return whether a file is the store of a folder: its write-ahead log or count is next to it."""
+    return path.with_name(f"{path.name}-wal").exists() or (path.name == FILE and path.with_name(_COUNT).exists())
+
+
+def _copy(source: Path, target: Path) -> int:
+    """Copy a store, with its write-ahead log if it has one, and check the copy; return the number of models."""
+    check_header(source)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        with _writing_to(target):
+            part.write_bytes(b"")
+        with (
+            _reading(source),
+            contextlib.closing(_read_only(source)) as original,
+            contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy,
+        ):
+            try:
+                original.backup(copy)  # all pages in one step: one state, whatever is written meanwhile
+                copy.execute("PRAGMA journal_mode = DELETE")
+            except sqlite3.OperationalError as error:  # such as a full disk
+                raise StateError(f"{source} cannot be copied to {target}: {error}") from error
+        models = check_file(part)
+        with _writing_to(target):
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
+            publish(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return models
 
 
 def check_file(path: Path) -> int:
     """Reject a database whose pages are damaged; return the number of models."""
-    with _reading(path):
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            problems = [row[0] for row in db.execute("PRAGMA integrity_check(3)")]
-            if problems != ["ok"]:
-                raise StateError(f"{path} is damaged: {'; '.join(problems)}")
-            return int(db.execute("SELECT count(*) FROM models").fetchone()[0])
-        finally:
-            db.close()
+    with _reading(path), contextlib.closing(_read_only(path)) as db:
+        problems = [row[0] for row in db.execute("PRAGMA integrity_check(3)")]
+        if problems != ["ok"]:
+            raise StateError(f"{path} is damaged: {'; '.join(problems)}")
+        return int(db.execute("SELECT count(*) FROM models").fetchone()[0])
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _tables(db: sqlite3.Connection) -> list[Any]:
@@ -522,6 +530,14 @@ def _writing() -> Iterator[None]:
             f"the state cannot be written ({reason}); the server accepts no more changes and stops. Nothing that was "
             "acknowledged is lost: free space or repair the disk, then start it again"
         ) from error
+
+
+@contextlib.contextmanager
+def _writing_to(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(f"{path} cannot be written: {error.strerror}") from error
 
 
 @contextlib.contextmanager

@@ -89,10 +89,10 @@ class Device:
         return max(_LEAST_SILENCE, _TIMES * self.pause)
 
     def dump(self) -> list[Any]:
-        """Return what is stored; sensors are learned again after a restart."""
+        """Return what is stored: all but the last prediction."""
         return [
             self.instances, self.labels, self.first, self.last, self.pause, self.scored, self.error, self.usual,
-            self.delay, self.silent, self.high,
+            self.delay, self.silent, self.high, self.since_back, self.sensors, self.silent_sensors,
         ]  # fmt: skip
 
     @classmethod
@@ -101,7 +101,8 @@ class Device:
         device = cls(0)
         (
             device.instances, device.labels, device.first, device.last, device.pause, device.scored, device.error,
-            device.usual, device.delay, device.silent, device.high,
+            device.usual, device.delay, device.silent, device.high, device.since_back, device.sensors,
+            device.silent_sensors,
         ) = stored  # fmt: skip
         return device
 
@@ -138,7 +139,7 @@ class Devices:
             if device.since_back >= _BACK:
                 device.silent = False
                 self._add("device-back", key)
-        elif n > 1:
+        elif n > 1 and now >= device.last:  # or the clock was set back
             device.pause += max(_FAST, 1.0 / (n - 1)) * (now - device.last - device.pause)
         device.last = now
         sensors = device.sensors
@@ -219,6 +220,7 @@ class Devices:
     def check(self, now: int) -> list[Transition]:
         """Look for devices that fell silent; return the transitions since the last call."""
         for key, device in self._devices.items():
+            device.last = min(device.last, now)  # the clock may have been set back
             if not device.silent and now - device.last > device.longest and device.instances >= _REGULAR:
                 device.silent = True
                 device.since_back = 0

@@ -67,6 +67,16 @@ class StoppedError(RequestError):
     status = 503
 
 
+_LONGEST = 2_000
+"""Most characters of an error in a response: it may repeat a name from the request, in each of many rows."""
+
+
+def shortened(error: BaseException) -> str:
+    """Return the text of an error, without the rest if it is very long."""
+    text = str(error)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
 def reason_of(error: BaseException, folder: Path) -> str:
     """Return the text of an error for a response: paths are relative to the server's folder, others are left out.
 

@@ -52,12 +52,9 @@ class _Formatter(logging.Formatter):
 
 
 def configure(form: str) -> None:
-    """Write the logs of the server and of the libraries that it uses to standard error, as "text" or "json"."""
+    """Write the logs of the server, and warnings of the libraries, to standard error, as "text" or "json"."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(json=form == "json"))
-    levels = {"varifold.serve": logging.INFO, "uvicorn.error": logging.WARNING, "mqtt": logging.WARNING}
-    for name, level in levels.items():
-        logger = logging.getLogger(name)
-        logger.handlers = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
+    logging.getLogger().handlers = [handler]
+    logging.getLogger("varifold.serve").setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

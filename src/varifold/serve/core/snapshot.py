@@ -45,8 +45,9 @@ def split(parts: list[bytes]) -> Iterator[bytes]:
 
 
 def _is_small(state: ModelState) -> bool:
+    items = state.items + len(state.devices)
     held = getattr(state.learner, "state_bytes", None)
-    return held is not None and sum(held().values()) <= _SMALL_BYTES and state.items <= _SMALL_ITEMS
+    return held is not None and sum(held().values()) <= _SMALL_BYTES and items <= _SMALL_ITEMS
 
 
 def _fork(state: ModelState) -> tuple[int, BinaryIO]:

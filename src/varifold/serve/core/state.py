@@ -29,7 +29,14 @@ from varifold.serve.core.bodies import check_identifier, parse
 from varifold.serve.core.budget import ModelBudget, ServerBudget
 from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
 from varifold.serve.core.devices import Devices
-from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError, RequestError
+from varifold.serve.core.errors import (
+    ConflictError,
+    ExpiredError,
+    NotFoundError,
+    RejectedError,
+    RequestError,
+    shortened,
+)
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.monitor import Monitor
 
@@ -245,7 +252,7 @@ class ModelState:
                 try:
                     results.append(self.apply(body, text))
                 except VarifoldError as error:
-                    results.append({"error": str(error), "status": getattr(error, "status", 422)})
+                    results.append({"error": shortened(error), "status": getattr(error, "status", 422)})
         return results
 
     def _learn_plain(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:

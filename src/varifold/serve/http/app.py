@@ -18,7 +18,7 @@ from varifold.serve.core.models import Model, Models
 from varifold.serve.http import model_routes, rows, server_routes
 from varifold.serve.http.messages import Receive, Request, Response, Scope, Send, error_response
 from varifold.serve.http.metrics import Metrics
-from varifold.serve.http.tokens import EVERYTHING, READ, WRITE, Grant, Tokens
+from varifold.serve.http.tokens import EVERYTHING, NOTHING, READ, WRITE, Grant, Tokens
 from varifold.serve.reports import Reports
 
 Handler = Callable[["App", Request], Awaitable[Response | None]]
@@ -164,11 +164,13 @@ class App:
             route, argument = find(scope["method"], scope["path"])
             name = route.name
             request = Request(scope, receive, send, argument, reserve=reserve)
-            access = self.access(request.header, route, argument if scope["path"].startswith("/models/") else None)
+            model = argument if scope["path"].startswith("/models/") else None
+            access = self.access(request.header, route, model)
             if isinstance(access, Response):
                 response = access
             else:
                 request.grant = access
+                request.renewed = self._renewed(request.header, route, model)
                 response = await route.handler(self, request)
         except (VarifoldError, OSError) as error:
             response = self.error_of(name, error)
@@ -219,12 +221,31 @@ class App:
             return error_response(ValueError("without a token the server accepts requests from this machine only"), 403)
         return EVERYTHING
 
+    def _renewed(
+        self, header: Callable[[bytes], bytes | None], route: Route, model: str | None
+    ) -> Callable[[], Grant | None]:
+        """Return a function that returns what the sender of a request may do by now, None for nothing.
+
+        It looks again when the tokens were read again.
+        """
+        version, access = -1, NOTHING
+
+        def grant() -> Grant | None:
+            nonlocal version, access
+            latest = 0 if self.tokens is None else self.tokens.version
+            if latest != version:
+                version, found = latest, self.access(header, route, model)
+                access = NOTHING if isinstance(found, Response) else found
+            return access if access.scope else None
+
+        return grant
+
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         parts = scope["path"].split("/")
         found = len(parts) == 4 and (parts[1], parts[3]) == ("models", "stream")
-        access = self.access(Request(scope, receive, send).header, _STREAM, parts[2] if found else None)
-        allowed = not isinstance(access, Response)
+        renewed = self._renewed(Request(scope, receive, send).header, _STREAM, parts[2] if found else None)
+        allowed = renewed() is not None
         if not allowed or not found:
             await send(
                 {"type": "websocket.close", "code": 1008, "reason": "no such path" if allowed else "not allowed"}
@@ -236,4 +257,4 @@ class App:
             reason = "no such model" if isinstance(error, NotFoundError) else "the model could not be recovered"
             await send({"type": "websocket.close", "code": 1008, "reason": reason})
             return
-        await rows.stream(model, receive, send, self.limits.body)
+        await rows.stream(model, receive, send, self.limits.body, lambda: renewed() is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from varifold.serve.core.errors import RequestError, TooLargeError
+from varifold.serve.core.errors import RequestError, TooLargeError, shortened
 from varifold.serve.extra import orjson
 from varifold.serve.http.tokens import EVERYTHING, Grant
 
@@ -69,7 +69,7 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 def error_response(error: Exception, status: int) -> Response:
     """Return a JSON response that describes an error."""
-    response = json_response({"error": str(error)}, status)
+    response = json_response({"error": shortened(error)}, status)
     if status == 429:
         response.headers.append((b"retry-after", b"1"))
     if status == 401:
@@ -90,6 +90,8 @@ class Request:
     """What the token of the sender allows; everything if no tokens are used."""
     reserve: Callable[[int], None] = lambda size: None
     """Called with the size of each part of a body; raises an error if too much is being received."""
+    renewed: Callable[[], Grant | None] = lambda: EVERYTHING
+    """Returns what the token allows by now, None for nothing: a response without end outlives a token."""
     _headers: dict[bytes, bytes] | None = None
 
     def header(self, name: bytes) -> bytes | None:

@@ -8,9 +8,15 @@ handled here, the others by uvicorn.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import resource
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from varifold.serve.core.log import warning
 from varifold.serve.http.direct import LONGEST, Exchange
 
 if TYPE_CHECKING:
@@ -40,6 +46,60 @@ def most_connections(requested: int | None) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = _DEFAULT_MOST if soft == resource.RLIM_INFINITY else max(16, soft - _RESERVED)
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
+
+
+class Certificate:
+    """Certificate of the server and its key."""
+
+    def __init__(self, cert: Path, key: Path) -> None:
+        self._files = cert, key
+        self.context = self._read()
+
+    def reload(self) -> None:
+        """Read the files again, for new connections; after an error the known certificate stays."""
+        self.context = self._read()
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*self._files)
+        return context
+
+
+async def accept_tls(
+    listening: socket.socket,
+    make: Callable[[], asyncio.Protocol],
+    certificate: Certificate,
+    connections: set[Any],
+    most: int,
+) -> None:
+    """Accept connections with TLS, until cancelled.
+
+    Those whose handshake is not complete count like the others, and are limited in time: a server of asyncio knows
+    nothing of them, so that they could exhaust the file descriptors of the process.
+    """
+    loop = asyncio.get_running_loop()
+    under_way: set[asyncio.Task[None]] = set()
+
+    async def shake_hands(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the client's; also errors of TLS, and timeouts
+            await loop.connect_accepted_socket(
+                make, connection, ssl=certificate.context, ssl_handshake_timeout=_HEAD_SECONDS
+            )
+
+    while True:
+        try:
+            connection, _ = await loop.sock_accept(listening)
+        except OSError as error:
+            warning(f"a connection could not be accepted: {error}")
+            await asyncio.sleep(1.0)
+            continue
+        if len(connections) + len(under_way) >= most:
+            connection.close()
+            await asyncio.sleep(0)
+            continue
+        task = loop.create_task(shake_hands(connection))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
 
 
 class LimitedProtocol(HttpToolsProtocol):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from varifold.base.plural import plural
 from varifold.errors import VarifoldError
-from varifold.serve.core.errors import BusyError, RequestError
+from varifold.serve.core.errors import BusyError, RequestError, shortened
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Model
 from varifold.serve.http.messages import Receive, Send, encode
@@ -19,6 +19,8 @@ _CHUNK_SECONDS = 0.005
 """Seconds for which the rows of a chunk may block other requests."""
 _PARSING = 3e-6
 _FEWEST, _MOST = 16, 1_000
+_CHUNK_BYTES = 1 << 20
+"""Bytes of rows from which a chunk takes no more of them."""
 _CHUNKS = 12
 """Most chunks in progress: enough that the disk and the learner need not wait for each other."""
 _MOST_REJECTED = 1_000
@@ -40,7 +42,7 @@ async def apply_rows(model: Model, body: bytes) -> AsyncIterator[bytes]:
             # as many rows as take _CHUNK_SECONDS, so that results come steadily with slow and fast learners
             size = max(_FEWEST, min(_MOST, int(_CHUNK_SECONDS / (model.row_seconds + _PARSING))))
             chunk = _Chunk(model.state.rules, lines, size)
-            more = chunk.rows == size
+            more = not chunk.is_last
             if chunk.rows:
                 await chunk.submit(model)
                 under_way.append(chunk)
@@ -62,11 +64,18 @@ class _Chunk:
     def __init__(self, rules: InputRules, lines: io.BytesIO, most: int) -> None:
         self.rows = 0
         self.rejected = 0
+        self.is_last = False
         self._errors: dict[int, bytes] = {}
         self._applied: list[tuple[dict[str, Any], bytes]] = []
         self._bytes = 0
         self._done: asyncio.Future[Any]
-        while self.rows < most and (line := lines.readline()):
+        for _ in range(most):
+            if self._bytes >= _CHUNK_BYTES:
+                return
+            line = lines.readline()
+            if not line:
+                self.is_last = True
+                return
             text = line.strip()
             if not text:
                 continue
@@ -75,7 +84,7 @@ class _Chunk:
                 self._applied.append(row)
                 self._bytes += len(row[1])
             except RequestError as error:
-                reason = str(error).replace("the body", "the row")
+                reason = shortened(error).replace("the body", "the row")
                 self._errors[self.rows] = encode({"error": reason, "status": error.status})
             self.rows += 1
 
@@ -104,13 +113,18 @@ class _Chunk:
         return encode(result)
 
 
-async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
-    """Serve a web socket: each message is a row, and the results are sent in the same order."""
+async def stream(model: Model, receive: Receive, send: Send, most: int, allowed: Callable[[], bool]) -> None:
+    """Serve a web socket: each message is a row, and the results are sent in the same order.
+
+    It is closed at the first message that its token does not allow anymore.
+    """
     await send({"type": "websocket.accept"})
     window: asyncio.Queue[asyncio.Future[Any] | bytes | None] = asyncio.Queue(_WINDOW)
     sender = asyncio.get_running_loop().create_task(_send_results(window, send))
     try:
         while (message := await receive())["type"] == "websocket.receive":
+            if not allowed():
+                break
             text = message.get("text")
             data = text.encode("utf-8", "replace") if text is not None else message["bytes"]
             await model.turn()
@@ -118,6 +132,8 @@ async def stream(model: Model, receive: Receive, send: Send, most: int) -> None:
     finally:
         await window.put(None)
         await sender
+    if message["type"] == "websocket.receive":
+        await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
 
 
 def _start(model: Model, data: bytes, most: int) -> Any:
@@ -126,7 +142,7 @@ def _start(model: Model, data: bytes, most: int) -> Any:
             raise RequestError(f"the message has {len(data):,} bytes; at most {most:,} are accepted")
         return model.submit(*model.state.rules.parse_row(data))
     except RequestError as error:
-        return encode({"error": str(error), "status": error.status})
+        return encode({"error": shortened(error), "status": error.status})
 
 
 async def _send_results(window: asyncio.Queue[asyncio.Future[Any] | bytes | None], send: Send) -> None:
@@ -135,7 +151,7 @@ async def _send_results(window: asyncio.Queue[asyncio.Future[Any] | bytes | None
             try:
                 result = encode(await result)
             except VarifoldError as error:
-                result = encode({"error": str(error), "status": getattr(error, "status", 422)})
+                result = encode({"error": shortened(error), "status": getattr(error, "status", 422)})
         try:
             await send({"type": "websocket.send", "text": result.decode()})
         except OSError:

@@ -79,6 +79,11 @@ async def events(app: App, request: Request) -> None:
             stop = asyncio.ensure_future(app.stopping.wait())
             done, _ = await asyncio.wait({waiting, gone, stop}, timeout=_HEARTBEAT, return_when="FIRST_COMPLETED")
             stop.cancel()
+            grant = request.renewed()
+            if grant is None:
+                waiting.cancel()
+                break
+            request.grant = grant
             if waiting in done:
                 if _wanted(request, waiting.result()):
                     await _send(request, _event(waiting.result()))

@@ -37,11 +37,14 @@ class Tokens:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.version = 0
+        """How often the file was read again."""
         self._grants = _read(path)
 
     def reload(self) -> int:
         """Read the file again and return the number of tokens; after an error the known tokens stay."""
         self._grants = _read(self.path)
+        self.version += 1
         return len(self._grants)
 
     def grant_of(self, authorization: bytes | None) -> Grant:
@@ -57,7 +60,11 @@ class Tokens:
 
 def _read(path: Path) -> list[tuple[bytes, Grant]]:
     grants: dict[bytes, Grant] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{path} is not text in UTF-8: byte {error.start + 1:,} is invalid") from error
+    for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
         if not words:
             continue

@@ -11,6 +11,7 @@ from typing import Any
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
+from varifold.base.number_texts import MOST, are_numbers, warn_of_numbers
 from varifold.base.plural import plural
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
@@ -183,6 +184,8 @@ class Context:
                 self._warn_units(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
+            if typed and given is None and not self.names_only:
+                self._warn_texts(name, sample)
             self.columns[name] = column
         return column
 
@@ -228,6 +231,14 @@ class Context:
             VarifoldWarning,
             stacklevel=2,
         )
+
+    def _warn_texts(self, name: str | int, sample: list[str]) -> None:
+        """Warn about a column of texts that are numbers, in a source that distinguishes them."""
+        texts = list(dict.fromkeys(sample))[:MOST]
+        if name not in self.warned and are_numbers(texts):
+            self.warned.add(name)
+            category = f"types={{{name!r}: 'category'}} (--types {name}=category)"
+            warn_of_numbers(name, texts[0], f"write them without quotes, or suppress this warning with {category}")
 
     @property
     def written(self) -> Notation:

@@ -22,6 +22,8 @@ Record = tuple[int, Mapping[Any, Any]]
 """Line (or number) of a record, and its values by name."""
 
 _DEEPEST = 50
+_MOST_JOINED = 8 << 20
+"""Most characters that names of outer records add to those of inner ones, in one record."""
 
 
 @dataclass
@@ -64,16 +66,28 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     return row
 
 
-def flatten(out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> None:
-    """Copy the values of a record to `out`; those of a nested record become ``outer.inner``."""
+def flatten(
+    out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", depth: int = 0, left: int = _MOST_JOINED
+) -> int:
+    """Copy the values of a record to `out`; those of a nested record become ``outer.inner``.
+
+    Return how many characters may still be added to names: a long outer name would be repeated for each inner one.
+    """
     if depth > _DEEPEST:
         raise DataError(f"records are nested more than {_DEEPEST} deep")
+    left -= len(prefix) * len(record)
+    if left < 0:
+        raise DataError(
+            f"column {prefix[:60]!r} holds an object whose columns, such as outer.inner, would have names of more than "
+            f"{_MOST_JOINED >> 20} MB; shorten the names, or ignore the column"
+        )
     for name, value in record.items():
         full = f"{prefix}{name}" if prefix else name
         if isinstance(value, Mapping):
-            flatten(out, value, f"{full}.", depth + 1)
+            left = flatten(out, value, f"{full}.", depth + 1, left)
         else:
             out[full] = value
+    return left
 
 
 def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
