@@ -61,7 +61,7 @@ def error(learner: varifold.VaryingClassifier, block: varifold.Block) -> float:
     return float((predicted != block.codes).mean())
 
 
-def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, told: dict[tuple[str, str], float]) -> None:
+def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, paper: dict[tuple[str, str], float]) -> None:
     """Print a line per cell; prepare the data set, not its block, since `mixed` converts only its authors' columns.
 
     The gain is the raw half's error minus OVFM's, with the standard error of the mean.
@@ -82,7 +82,7 @@ def compare(sets: dict[str, str], scenarios: dict[str, str], repeats: int, told:
             gains.append(gain.mean())
             line = "".join(f"{np.mean(e):10.3f} ±{np.std(e):.3f}" for e in errors.values())
             line += f"{gain.mean():+10.4f} ±{gain.std() / np.sqrt(repeats):.3f}"
-            value = told.get((setting, shown))
+            value = paper.get((setting, shown))
             if value is not None:
                 off = float(np.mean(errors["OVFM"])) - value
                 met.append(round(off, 3) <= 0)
@@ -129,8 +129,8 @@ def online_fill(table: np.ndarray, hidden: np.ndarray, **parameters: object) -> 
     for i, row in enumerate(filled.copy()):
         x = {j: float(v) for j, v in enumerate(row) if not np.isnan(v)}
         imputer.learn_one(x)
-        told = imputer.transform_one(x)
-        filled[i] = [told.get(j, np.nan) for j in range(table.shape[1])]
+        complete = imputer.transform_one(x)
+        filled[i] = [complete.get(j, np.nan) for j in range(table.shape[1])]
     return filled
 
 
@@ -147,16 +147,16 @@ def common_fill(table: np.ndarray, hidden: np.ndarray, ordinal: np.ndarray) -> n
     return filled
 
 
-def ask(peers: list[str], what: str, folder: str) -> dict[str, dict[str, Any]]:
+def results_of(peers: list[str], what: str, folder: str) -> dict[str, dict[str, Any]]:
     """Return the peers' results for the tables in a folder, by peer and data set."""
     script = Path(__file__).parent / "speed" / "copula_peers.py"
-    told = {}
+    results = {}
     for peer, _, python in (spec.partition("=") for spec in peers):
         done = subprocess.run([python, script, what, peer, folder], capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{peer} did not run:\n{done.stderr}")
-        told[peer] = json.loads(done.stdout.splitlines()[-1])
-    return told
+        results[peer] = json.loads(done.stdout.splitlines()[-1])
+    return results
 
 
 def imputation(args: argparse.Namespace) -> None:
@@ -164,7 +164,7 @@ def imputation(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, (table, hidden, _) in tables.items():
             np.savez(Path(folder) / f"fill-{name}.npz", x=np.where(hidden, np.nan, table))
-        ask(args.peer, "fill", folder)
+        results_of(args.peer, "fill", folder)
         found = {name: dict(np.load(path)) for name in tables if (path := Path(folder) / f"filled-{name}.npz").exists()}
     print(f"{'set':12}{'way':26}{'NRMSE':>8}{'ordinal accuracy':>18}")
     for name, (table, hidden, ordinal) in tables.items():
@@ -192,8 +192,8 @@ def speed(args: argparse.Namespace) -> None:
             names = sorted({key for row in block.rows() for key in row}, key=str)
             x = np.array([[row.get(key, np.nan) for key in names] for row in block.rows()], dtype=float)
             np.savez(Path(folder) / f"speed-{name}.npz", x=x, y=np.array(block.codes))
-        for peer, told in ask(args.peer, "speed", folder).items():
-            for name, each in told.items():
+        for peer, times in results_of(args.peer, "speed", folder).items():
+            for name, each in times.items():
                 ratio = "does not take these rows" if each is None else f"{each / own[name, 'OVFM']:.0f} times OVFM's"
                 print(f"{name:10}{peer:10}{'-' if each is None else f'{each:.3f}'} ms each, {ratio}", flush=True)
 
@@ -211,8 +211,8 @@ def recovery(args: argparse.Namespace) -> None:
     for kind, errors in found.items():
         mean = errors.mean(axis=0)
         slope = np.polyfit(np.log(points), np.log(mean), 1)[0]
-        told = "  ".join(f"{n:,}: {e:.3f}" for n, e in zip(points, mean, strict=True))
-        print(f"{kind:11} relative Frobenius error by instances {told}; slope on log scales {slope:.2f}", flush=True)
+        means = "  ".join(f"{n:,}: {e:.3f}" for n, e in zip(points, mean, strict=True))
+        print(f"{kind:11} relative Frobenius error by instances {means}; slope on log scales {slope:.2f}", flush=True)
     if args.out:
         plot_recovery(points, found, args.out)
 
@@ -263,10 +263,10 @@ def main() -> None:
         sets = args.sets.split(",") if args.sets else SETS
         compare({s: s for s in sets}, SCENARIOS, args.repeats, published(args.published, "OVFM"))
     elif args.what == "ovfiv":
-        told = published(args.published, "OVFM / feature-classifier")
-        sets = args.sets.split(",") if args.sets else sorted({s for _, s in told if s != "average rank"})
-        settings = {k: v for k, v in OVFIV_SCENARIOS.items() if any(k == s for s, _ in told)}
-        compare({s: OVFIV_SETS.get(s, s) for s in sets}, settings, args.repeats, told)
+        printed = published(args.published, "OVFM / feature-classifier")
+        sets = args.sets.split(",") if args.sets else sorted({s for _, s in printed if s != "average rank"})
+        settings = {k: v for k, v in OVFIV_SCENARIOS.items() if any(k == s for s, _ in printed)}
+        compare({s: OVFIV_SETS.get(s, s) for s in sets}, settings, args.repeats, printed)
     else:
         {"speed": speed, "imputation": imputation, "recovery": recovery, "imdb": imdb}[args.what](args)
 

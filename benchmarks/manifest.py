@@ -67,11 +67,11 @@ def main() -> int:
         there = "–" if known is None else size(known)
         row = page.get(entry.name, [""] * 6)
         made = ["–", "–", "–"] if "not there" in row[1] else loaded(entry)
-        told = row[2:5] == made and (there in (row[1], "–"))
+        same = row[2:5] == made and (there in (row[1], "–"))
         differs = there not in ("–", made[0])
-        wrong += not told or (differs and not row[5])
+        wrong += not same or (differs and not row[5])
         print(
-            f"| {entry.name} | {there} | {' | '.join(made)} | {row[5]} | {'true' if told else row[1:5]} |", flush=True
+            f"| {entry.name} | {there} | {' | '.join(made)} | {row[5]} | {'true' if same else row[1:5]} |", flush=True
         )
     print(f"\n{wrong} rows of {PAGE.name} are not true")
     return int(wrong > 0)

@@ -118,12 +118,12 @@ def drive(args: argparse.Namespace) -> None:
     )
     query = out.writeStream.option("checkpointLocation", str(folder / "checkpoint")).partitionBy("kind")
     query = query.trigger(availableNow=True).format("parquet").start(str(folder / "out"))
-    told: set[int] = set()
+    shown: set[int] = set()
     while True:
         done = query.awaitTermination(1)
         for progress in query.recentProgress:
-            if progress["batchId"] not in told and progress["numInputRows"]:
-                told.add(progress["batchId"])
+            if progress["batchId"] not in shown and progress["numInputRows"]:
+                shown.add(progress["batchId"])
                 print(json.dumps(summary(progress)), flush=True)
         if done:
             break

@@ -45,7 +45,7 @@ def reading(key: str, rng: random.Random, trouble: bool) -> dict[str, Any]:
 
 
 class Fleet:
-    """Publishes the readings of all devices until told otherwise."""
+    """Publishes the readings of all devices until it is stopped."""
 
     def __init__(self, client: aiomqtt.Client, devices: int) -> None:
         self.client = client
