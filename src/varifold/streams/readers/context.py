@@ -29,6 +29,8 @@ MAX_LINE = 1 << 26
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
+FEWEST_DIFFERENT = 100
+"""Number of different texts from which a column without a repetition is reported as an identifier."""
 FEWEST_NUMBERS = 5
 """Number of different numbers from which a column of numbers with a unit is reported."""
 _WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
@@ -182,6 +184,8 @@ class Context:
                 self._warn_numbers(name, sample, decimal)
             if typed and given is None and not self.names_only:
                 self._warn_texts(name, sample)
+            if column.type == "category" and given is None and not self.names_only:
+                self._warn_identifier(name, sample)
             self.columns[name] = column
         return column
 
@@ -224,6 +228,19 @@ class Context:
             f"column {name!r} is read as a category, its numbers as well: {len(texts):,} of its first {len(sample):,} "
             f"cells are texts such as {_some(texts)}; types={{{name!r}: 'numeric'}} (--types {name}=numeric) keeps "
             'numbers as numbers, and absent (--absent) names texts that mean "not observed"',
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    def _warn_identifier(self, name: str | int, sample: list[str]) -> None:
+        """Warn about a column of texts that are all different: it identifies rows and takes memory for each."""
+        if name in self.warned or name == self.key or len(sample) < FEWEST_DIFFERENT or len(set(sample)) < len(sample):
+            return
+        self.warned.add(name)
+        warnings.warn(
+            f"column {name!r} has a different text in each of its first {len(sample):,} rows, such as {_some(sample)}, "
+            f"and each is a feature; if it identifies the rows, leave it out, ignore=[{name!r}] (--ignore {name}), "
+            f"else suppress this warning with types={{{name!r}: 'category'}} (--types {name}=category)",
             VarifoldWarning,
             stacklevel=2,
         )
