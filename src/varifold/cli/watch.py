@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from varifold.base.plural import plural
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
-from varifold.cli.source import add_reading_options, reading_options
+from varifold.cli.source import add_reading_options, reading_options, title_of
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import UnknownNameError
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     for block in _blocks(args):
         monitor.learn_many(block)
     monitor.check()
-    title = " ".join(os.path.basename(what) for what in args.what)
+    title = title_of(args.what)
     if args.html:
         Path(args.html).write_text(watch_page(monitor, title), encoding="utf-8")
     if args.plot:

@@ -273,6 +273,21 @@ class Context:
             stacklevel=2,
         )
 
+    def report_points(self, names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> None:
+        """Warn once about columns whose points may separate thousands, in a file that separates cells by semicolons."""
+        new = [name for name in names if name not in self.warned]
+        if not new:
+            return
+        self.warned.update(new)
+        name, cell = new[0], next(cell for cell in cells[new[0]] if "." in cell)
+        others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
+        warnings.warn(
+            f"column {name!r}{others} is read with a decimal point: {cell} is {float(cell):g}; if the point separates "
+            "thousands, pass thousands='.' (--thousands .), else suppress this warning with decimal='.' (--decimal .)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
     def warn_revised_columns(self) -> None:
         """Warn, after the last row, about numeric columns with texts, each of which became a category."""
         revised = {c.name for c in self.columns.values() if c.revised and not c.given} - self.warned
