@@ -137,7 +137,7 @@ def methods() -> str:
         "",
         "## Anomaly detectors",
         "",
-        "They learn without labels; start with `autodetector`. [Without any label](../detection) compares them.",
+        "They learn without labels; start with `autodetector`. [Anomaly detection](../detection) compares them.",
         "",
         "::::{div} varifold-methods",
         "| name | class | what it is | cost of an instance |",

@@ -54,4 +54,4 @@ plt.show()
 
 # %%
 # **Conclusion.** The two curves that use absence lie below the one that sees values only: which tests were ordered
-# says more here than their results.
+# is more informative here than their results.

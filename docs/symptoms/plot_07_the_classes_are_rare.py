@@ -1,6 +1,6 @@
 """
-The classes are rare
-====================
+One class is rare
+=================
 
 One reading in forty is a fault. A learner that minimises errors nearly always predicts "fine", but you would accept
 ten false alarms to catch one more fault. Set ``costs`` or ``objective``: the predicted labels change, the

@@ -1,6 +1,6 @@
 """
-Nobody said that a column was renamed
-=====================================
+A column was renamed without notice
+===================================
 
 Features come and go, and nobody announces it. A ``Monitor`` follows them without labels: it reports the sensors that
 fall silent together as one event, names a change of unit, and suggests which new column continues an old one. The
@@ -58,5 +58,5 @@ ax.set(xlabel="instance")
 plt.show()
 
 # %%
-# **Conclusion.** The orange lines stand where a column falls silent, returns or takes over from another: a stream can
+# **Conclusion.** The orange lines mark where a column falls silent, returns or takes over from another: a stream can
 # be watched without anyone announcing a change.

@@ -61,7 +61,7 @@ print(f"true error {result.cer:.1%}")
 print(result.requested)
 
 # %%
-# The budget holds over every 1,000 rows, not only in the mean.
+# The budget holds over every 1,000 rows but for a short burst, not only in the mean.
 
 policy, model, asked = AskPolicy(0.05), AROW(), []
 for x, y in streams[0]:

@@ -4,7 +4,7 @@ What was true has changed: concept drift
 
 A pump used to fail when it was hot. Since an overhaul in the middle of the stream, heat is harmless and vibration
 precedes a failure. Every sensor still reports the same kind of values, but they mean something else: concept drift.
-The learner is not told when it happens.
+Nothing marks when it happens.
 """
 
 import copy
@@ -29,7 +29,7 @@ for step in range(6000):
     model.learn_one(x, y)
 
 # %%
-# The report names the step at which the error rose, and what was restarted then.
+# The report names the experts that were restarted, and the step since which they had been wrong more often.
 
 for drift in model.report().drifts:
     print(drift)

@@ -2,8 +2,8 @@
 Labels are expensive
 ====================
 
-A lab test tells what was in the sample; the sensors tell something about every sample. Only one sample in a hundred, or
-in twenty, goes to the lab. The others have no label: they can be ignored, or learned as far as they teach anything.
+A lab test shows what is in a sample; the sensors measure every sample. Only one in a hundred, or in twenty, goes to the
+lab. The others have no label: they can be ignored, or what their features alone show can be learned.
 """
 
 import matplotlib.pyplot as plt

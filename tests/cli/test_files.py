@@ -120,7 +120,7 @@ def test_rows_that_cannot_be_read(capsys, tmp_path):
     path.write_text("\n".join(["a,y", *good[:30], "1,2,3,4,5", *good[30:]]) + "\n")
     assert main(["run", str(path), "--target", "y", "--model", "olvf"]) == 1
     out, err = capsys.readouterr()
-    assert out.startswith("olvf on a.csv, stopped early after 30 instances: 1 feature (1 name), 2 classes")
+    assert out.startswith("olvf on a.csv, stopped early after 30 instances: 1 column (1 feature), 2 classes")
     assert err.splitlines()[0] == "stopped after 30 instances; the metrics are of these alone"
     assert "line 32" in err
     assert err.count("\n") == 2

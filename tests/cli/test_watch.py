@@ -52,3 +52,11 @@ def test_watch_does_not_overwrite_its_input(tmp_path, capsys):
 def test_watch_names_a_missing_file(capsys):
     assert main(["watch", "nothing.csv"]) == 2
     assert "no file has that name" in capsys.readouterr().err
+
+
+def test_many_files_have_a_short_title(tmp_path, capsys):
+    files = [tmp_path / f"{month}.csv" for month in ("jan", "feb", "mar", "apr")]
+    for file in files:
+        file.write_text("a,b\n" + "1,2\n3,4\n" * 20)
+    assert main(["watch", *map(str, files)]) == 0
+    assert capsys.readouterr().out.startswith("jan.csv and 3 more files: 160 instances")

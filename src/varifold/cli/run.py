@@ -177,6 +177,13 @@ def _loaded(args: argparse.Namespace) -> Any:
         raise ParameterError(f"{args.load} holds a {type(learner).__name__}: use `varifold detect --load {args.load}`")
     if args.rename:
         learner.rename(args.rename)
+    learned = learner.reading.get("target")
+    if args.target is not None and learned is not None and args.target != learned:
+        print(
+            f"varifold: {args.load} learned to predict {learned!r} and continues with {args.target!r}; if "
+            "that is another target, leave --load out",
+            file=sys.stderr,
+        )
     if args.files:
         remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files))
     return learner

@@ -154,8 +154,8 @@ def _page(facts: dict[str, Any]) -> str:
     numeric = facts["task"] == "regression"
     what = f"targets from {facts['lowest']:g} to {facts['highest']:g}" if numeric else _classes(facts["classes"])
     head = (
-        f"{title(facts)}: {instances}{runs}{plural(facts['features'], 'feature')} "
-        f"({plural(facts['names'], 'name')}), {what}"
+        f"{title(facts)}: {instances}{runs}{plural(facts['features'], 'column')} "
+        f"({plural(facts['names'], 'feature')}), {what}"
     )
     rows = []
     for name in _NUMBERS_SHOWN if numeric else _SHOWN:
@@ -182,6 +182,11 @@ def _page(facts: dict[str, Any]) -> str:
     return "\n".join([head, "", body, *([""] if notes else []), *notes])
 
 
+def _counted(count: float | int, noun: str) -> str:
+    """Format a count, or a mean of counts, with its noun."""
+    return plural(count, noun) if isinstance(count, int) else f"{count:,.1f} {noun}s"
+
+
 def _classes(count: int) -> str:
     return "1 class" if count == 1 else f"{count:,} classes"
 
@@ -197,11 +202,11 @@ def _notes(facts: dict[str, Any], several: bool) -> list[str]:
     target = "a target" if facts["task"] == "regression" else "a label"
     mean = " (mean of the repeats)" if several else ""
     texts = {
-        "empty": f"instances without any feature{mean}",
-        "unlabelled": f"instances without {target}, not scored",
-        "skipped": "rows could not be read and were skipped",
+        "empty": ("instance", f"without any feature{mean}"),
+        "unlabelled": ("instance", f"without {target}, not scored"),
+        "skipped": ("row", "could not be read, skipped"),
     }
-    notes = [f"{facts[key]:g} {text}" for key, text in texts.items() if facts[key]]
+    notes = [f"{_counted(facts[key], noun)} {text}" for key, (noun, text) in texts.items() if facts[key]]
     if "requested" in facts:
         notes.append(
             "what is estimated: each requested label is weighted by the inverse of the chance that it was requested; "

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
-from varifold.cli.source import add_reading_options, blocks_of, named_set
+from varifold.cli.source import add_reading_options, blocks_of, named_set, title_of
 from varifold.cli.targets import check_picture, check_target
 
 _MOST_FEATURES = 40
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     for block in blocks_of(args) if data is None else [data.block]:
         monitor.learn_many(block)
     monitor.check()
-    title = " ".join(os.path.basename(what) for what in args.what)
+    title = title_of(args.what)
     if args.html:
         Path(args.html).write_text(watch_page(monitor, title), encoding="utf-8")
     if args.plot:

@@ -203,3 +203,19 @@ def test_a_column_is_read_as_in_an_earlier_stream(tmp_path: Path) -> None:
     stream = streams.read(path, notations={"price": [",", "."]})
     assert [x for x, _ in stream] == [{"price": 1234.0, "size": 1.5}, {"price": 2345.0, "size": 2.5}]
     assert stream.notations == {"price": POINT_GROUPS, "size": COMMA}
+
+
+def test_points_that_may_separate_thousands_are_reported_in_a_file_with_semicolons(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x;n;y\n" + "".join(f"{1 + i % 9}.{100 + i};{i};{'ab'[i % 2]}\n" for i in range(100)))
+    with pytest.warns(VarifoldWarning, match=r"'x' is read with a decimal point: 1\.100 is 1\.1;.*--thousands \."):
+        (block,) = streams.read(path, target="y").blocks()
+    assert next(iter(block.rows()))["x"] == 1.1
+    (block,) = streams.read(path, target="y", thousands=".").blocks()
+    assert next(iter(block.rows()))["x"] == 1100.0
+    (block,) = streams.read(path, target="y", decimal=".").blocks()
+    assert next(iter(block.rows()))["x"] == 1.1
+    path.write_text(path.read_text().replace("99;b", "99.5;b"))  # a decimal point elsewhere decides
+    list(streams.read(path, target="y").blocks())
+    path.write_text(path.read_text().replace("99.5;b", "99;b").replace(";", ","))
+    list(streams.read(path, target="y").blocks())

@@ -30,6 +30,8 @@ MAX_LINE = 1 << 26
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
+FEWEST_DIFFERENT = 100
+"""Number of different texts from which a column without a repetition is reported as an identifier."""
 FEWEST_NUMBERS = 5
 """Number of different numbers from which a column of numbers with a unit is reported."""
 _CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -186,6 +188,8 @@ class Context:
                 self._warn_numbers(name, sample, decimal)
             if typed and given is None and not self.names_only:
                 self._warn_texts(name, sample)
+            if column.type == "category" and given is None and not self.names_only:
+                self._warn_identifier(name, sample)
             self.columns[name] = column
         return column
 
@@ -232,6 +236,19 @@ class Context:
             stacklevel=2,
         )
 
+    def _warn_identifier(self, name: str | int, sample: list[str]) -> None:
+        """Warn about a column of texts that are all different: it identifies rows and takes memory for each."""
+        if name in self.warned or name == self.key or len(sample) < FEWEST_DIFFERENT or len(set(sample)) < len(sample):
+            return
+        self.warned.add(name)
+        warnings.warn(
+            f"column {name!r} has a different text in each of its first {len(sample):,} rows, such as {_some(sample)}, "
+            f"and each is a feature; if it identifies the rows, leave it out, ignore=[{name!r}] (--ignore {name}), "
+            f"else suppress this warning with types={{{name!r}: 'category'}} (--types {name}=category)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
     def _warn_texts(self, name: str | int, sample: list[str]) -> None:
         """Warn about a column of texts that are numbers, in a source that distinguishes them."""
         texts = list(dict.fromkeys(sample))[:MOST]
@@ -256,6 +273,21 @@ class Context:
             f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is "
             f"{parse_number(cell, decimal, thousands):g}; if that is wrong, pass decimal or thousands (--decimal, "
             "--thousands)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    def report_points(self, names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> None:
+        """Warn once about columns whose points may separate thousands, in a file that separates cells by semicolons."""
+        new = [name for name in names if name not in self.warned]
+        if not new:
+            return
+        self.warned.update(new)
+        name, cell = new[0], next(cell for cell in cells[new[0]] if "." in cell)
+        others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
+        warnings.warn(
+            f"column {name!r}{others} is read with a decimal point: {cell} is {float(cell):g}; if the point separates "
+            "thousands, pass thousands='.' (--thousands .), else suppress this warning with decimal='.' (--decimal .)",
             VarifoldWarning,
             stacklevel=2,
         )

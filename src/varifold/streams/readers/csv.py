@@ -13,7 +13,7 @@ from varifold.streams.readers._csv import Delimited
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
-from varifold.streams.readers.notation import POINT, Notation, detect_notations
+from varifold.streams.readers.notation import POINT, Notation, detect_notations, doubtful_points
 from varifold.streams.readers.sources import Source
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
@@ -129,6 +129,8 @@ class _Reader:
         known = context.notations
         notations = detect_notations(columns, context.decimal, context.thousands, known, self.source.name)
         context.report_thousands({c: n for c, n in notations.items() if c not in known and n.thousands}, columns)
+        if self.separator == ";" and context.decimal is None and context.thousands is None:
+            context.report_points([c for c in doubtful_points(columns) if notations[c] == POINT], columns)
         known.update({column: notation for column, notation in notations.items() if notation != POINT})
         return notations
 

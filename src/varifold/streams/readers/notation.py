@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from varifold.errors import DataError
 
-__all__ = ["POINT", "THOUSANDS", "Notation", "detect_notations"]
+__all__ = ["POINT", "THOUSANDS", "Notation", "detect_notations", "doubtful_points"]
 
 THOUSANDS = (".", ",", "'", " ")
 """Separators of thousands."""
@@ -58,6 +58,14 @@ def detect_notations(
     fits = {name: _fitting(cells) for name, cells in columns.items()}
     evidence = {found[0] for found in fits.values() if len(found) == 1} | set(known.values())
     return {name: _chosen(name, columns[name], fits[name], known.get(name), evidence, file) for name in columns}
+
+
+def doubtful_points(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns such as 1.234 whose points may separate thousands; none if another has decimal points."""
+    fits = {name: _fitting(cells) for name, cells in columns.items()}
+    if [POINT] in fits.values() or [COMMA_GROUPS] in fits.values():
+        return []
+    return [name for name, found in fits.items() if POINT_GROUPS in found and POINT in found]
 
 
 def _with_decimal(cells: Sequence[str], decimal: str) -> Notation:

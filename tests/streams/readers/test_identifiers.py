@@ -1,0 +1,35 @@
+"""Columns of texts that identify rows: each would be a feature of one row."""
+
+import json
+import warnings
+
+import pytest
+
+from varifold import streams
+from varifold.errors import VarifoldWarning
+
+
+def rows_of(kind, texts, path):
+    if kind == "csv":
+        path.write_text("serial,a,y\n" + "".join(f"{text},{i % 7},{'pq'[i % 2]}\n" for i, text in enumerate(texts)))
+    else:
+        rows = [{"serial": text, "a": i % 7, "y": "pq"[i % 2]} for i, text in enumerate(texts)]
+        path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_different_text_in_each_row_is_reported(kind, tmp_path):
+    path = rows_of(kind, [f"x{i}-f" for i in range(300)], tmp_path / f"a.{kind}")
+    message = r"'serial' has a different text in each of its first 300 rows, such as 'x0-f'.*--ignore serial"
+    with pytest.warns(VarifoldWarning, match=message):
+        list(streams.read(path, target="y").blocks())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in ({"id": "serial"}, {"ignore": ["serial"]}, {"types": {"serial": "category"}}, {"key": "serial"}):
+            list(streams.read(path, target="y", **options).blocks())
+
+
+def test_few_rows_and_repeated_texts_are_not_reported(tmp_path):
+    for texts in ([f"x{i}-f" for i in range(99)], [f"x{i % 299}-f" for i in range(300)]):
+        list(streams.read(rows_of("csv", texts, tmp_path / "a.csv"), target="y").blocks())
