@@ -35,7 +35,7 @@ def test_it_is_the_number_of_the_table(capsys):
         (["ovfm-2", "--data", "wcb", "--scenario", "capricious"], "no 'wcb'; did you mean wbc"),
         (["ovfm-2", "--data", "wbc", "--scenario", "capricious", "--scale", "none"], "--scale cannot be combined"),
         (["ovfm-2", "--data", "HAPT", "--scenario", "capricious", "--model", "OVFM"], "no copy of HAPT is available"),
-        (["ovfm-2", "--data", "wbc", "--scenario", "capricious", "--model", "OLSF"], "has no as-paper number of OLSF"),
+        (["ovfm-2", "--data", "wbc", "--scenario", "capricious", "--model", "OLSF"], "one with --scenario trapezoidal"),
         (["olvf-4", "--data", "wbc"], "a table of parameters; its numbers are those of olvf-3"),
     ],
 )

@@ -7,6 +7,8 @@ import pytest
 import varifold
 from varifold.errors import DataError, FeatureNameError, FeatureValueError, ParameterError
 from varifold.monitor import Monitor
+from varifold.monitor.drift import LEVELS
+from varifold.monitor.units import unit_change
 
 
 def follow(rows, **params):
@@ -102,6 +104,26 @@ def test_a_unit_change_is_named():
         row["temp"] = 1.8 * row["temp"] + 32.0
     event = next(e for e in follow(rows).events if e.kind == "unit change")
     assert event.detail["temp"] == "degrees Celsius to Fahrenheit"
+
+
+def test_a_scale_that_changes_among_many_zeros_is_no_unit_change():
+    """Rain: two days of three are dry, and the wet ones of another month are wetter."""
+    rng = np.random.default_rng(4)
+    rain = np.where(rng.random(600) < 0.35, rng.exponential(2.0, 600), 0.0)
+    wetter = np.where(rng.random(600) < 0.35, rng.exponential(4.4, 600), 0.0)
+    assert unit_change(np.quantile(rain, LEVELS), np.quantile(wetter, LEVELS), 256) is None
+
+
+def test_values_that_never_settle_may_still_change_their_unit():
+    rng = np.random.default_rng(3)
+    level = np.repeat(rng.normal(1013.0, 8.0, size=20), 600) + rng.normal(size=12_000)
+    level[9000:] *= 0.02953
+    monitor = follow([{"pressure": float(v)} for v in level])
+    assert monitor.features["pressure"].wanders
+    (event,) = [e for e in monitor.events if e.step > 8900]
+    assert event.kind == "drift"
+    assert event.detail["pressure"].startswith("out of range")
+    assert event.step <= 9010
 
 
 def test_categories_drift_too():

@@ -74,12 +74,17 @@ def _printed(slot: Slot, table: Table, number: Number, metric: str) -> list[str]
 
 
 def _slot(table: Table, setting: Setting, data: Data, method: Method, repeats: int) -> Slot:
-    for slot in table.slots(repeats):
-        if (slot.setting, slot.data, slot.method, slot.column) == (setting, data, method.name, "paper"):
+    of_method = [slot for slot in table.slots(repeats) if (slot.method, slot.column) == (method.name, "paper")]
+    for slot in of_method:
+        if (slot.setting, slot.data) == (setting, data):
             if slot.gap:
                 raise ParameterError(f"{table.name} has no such number: {slot.gap}")
             return slot
-    raise ParameterError(f"{table.name} has no as-paper number of {method.name} on {data.name}, {setting.name}")
+    others = ", ".join(dict.fromkeys(slot.setting.name for slot in of_method if slot.data == data))
+    raise ParameterError(
+        f"{table.name} has no as-paper number of {method.name} on {data.name}, {setting.name}"
+        + (f"; it has one with --scenario {others}" if others else "")
+    )
 
 
 def _chosen(option: str, name: str | None, parts: Iterable[Part]) -> Part:

@@ -25,7 +25,7 @@ _SAMPLE = 256
 _INTERMITTENT = 5
 """Outages after which the longest of them counts as usual."""
 _RESTLESS = 3
-"""Alarms in quick succession after which a column's values count as wandering and raise no more events."""
+"""Alarms in quick succession after which a column's values count as wandering: only jumps still raise events."""
 
 
 def patience(longest: int, share: float, floor: int) -> float:
@@ -63,6 +63,7 @@ class Column:
         self.last_number = math.nan
         self.stuck = False
         self.alarms: list[int] = []
+        self.range: list[float] = []  # lowest and highest of the quantiles before all alarms
         self.pending: Floats | None = None  # quantiles before the latest alarm, until the new ones are known
         offset = zlib.crc32(repr(name).encode()) / 2.0**32
         self.values = Distribution(threshold, offset)
@@ -161,9 +162,14 @@ class Column:
         return True
 
     def reports(self, alarm: Alarm) -> bool:
-        """Record an alarm; return whether to report it: values that never settle are not reported over and over."""
+        """Record an alarm; return whether to report it: of values that never settle only jumps out of all before."""
         self.alarms = [*self.alarms, self.numbers + self.count][-_RESTLESS:]
-        return not self.wanders
+        self.range = [min([*self.range, *alarm.before]), max([*self.range, *alarm.before])]
+        low, high = self.range
+        margin = 3.0 * (high - low)
+        last = alarm.after[-16:]
+        outside = bool(last.min() > high + margin or last.max() < low - margin)
+        return not self.wanders or (alarm.direction == "out of range" and outside)
 
     @property
     def wanders(self) -> bool:

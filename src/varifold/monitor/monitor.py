@@ -242,14 +242,15 @@ class Monitor:
 
     def _drift(self, column: Column, alarm: Alarm | None, number: bool) -> None:
         if alarm is not None:
-            column.pending = alarm.before if number else None
-            if column.reports(alarm):
+            reported = column.reports(alarm)
+            column.pending = alarm.before if number and reported else None
+            if reported:
                 detail = "categories" if not number else _described(alarm)
                 self._add("drift", alarm.step, column, detail, within=2.0 * self.every)
         elif column.pending is not None and column.values.ready:
             unit = unit_change(column.pending, column.values.quantiles(), WARM_UP)
             column.pending = None
-            if unit is not None and not column.wanders:
+            if unit is not None:
                 step = next(
                     (e.step for e in reversed(self.events) if e.kind == "drift" and column.name in e.features), 0
                 )

@@ -47,10 +47,11 @@ def unit_change(before: Floats, after: Floats, values: int) -> str | None:
     """Describe a change of unit between the quantiles before and after a change; None if it looks like another change.
 
     A known conversion has to map the quantiles well, given the number of values behind them; an unknown factor is
-    reported only if it is far from 1 and the shape of the distribution is the same.
+    reported only if it is far from 1 and the shape of the distribution is the same. Where half of the values are equal,
+    such as days without rain, too few quantiles are left to tell a unit from another change.
     """
     fit = linear_map(before, after)
-    if fit is None or fit[2] < 0.95:
+    if fit is None or fit[2] < 0.95 or 2 * min(len(np.unique(before)), len(np.unique(after))) <= len(before):
         return None
     spread = float(after.std())
     errors = {name: float(np.sqrt(np.mean((a * before + b - after) ** 2))) / spread for name, (a, b) in _UNITS.items()}

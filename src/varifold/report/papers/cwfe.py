@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from varifold.base.plural import plural
 from varifold.bench.tables import find_table
 from varifold.datasets import load
 from varifold.report.papers import Figure
@@ -31,7 +32,10 @@ def draw_losses(path: str, repeats: int) -> None:
             cells = cells_of(table, setting, data, method, "paper", repeats)
             lines[method] = mean_curve([run_cell(cell) for cell in cells], "hinge")
         panels[data.name] = lines
-    write(curve_panels(panels, "mean hinge loss", f"CWFE: mean loss after the switch, {repeats} streams each"), path)
+    write(
+        curve_panels(panels, "mean hinge loss", f"CWFE: mean loss after the switch, {plural(repeats, 'stream')} each"),
+        path,
+    )
 
 
 FIGURES = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold.base import Block
+from varifold.base.plural import plural
 from varifold.datasets import load
 from varifold.errors import MissingExtraError
 from varifold.forest import ORF3V
@@ -91,7 +92,7 @@ def draw_weights(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=9, color=GREY)
         ax.set_xlabel("importance" if title == "decision tree" else "weight")
     axes[0].invert_yaxis()
-    headline(figure, f"ORF3V: a tree's importances and the weights of eq. 8, {repeats} streams", x=0.06, y=1.03)
+    headline(figure, f"ORF3V: a tree's importances and the weights of eq. 8, {plural(repeats, 'stream')}", x=0.06, y=1.03)
     write(figure, path)
 
 

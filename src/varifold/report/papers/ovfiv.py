@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from varifold.base.plural import plural
 from varifold.bench.tables import find_table
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import cells_of, curve_panels, mean_curve, run_cell
@@ -29,7 +30,7 @@ def _draw(path: str, repeats: int, field: str, ylabel: str, title: str) -> None:
                 runs = {k: [run_cell(cell) for cell in each] for k, each in cells.items()}
                 lines = {k: mean_curve(results, field) for k, results in runs.items()}
                 panels[f"{data.name}, absence {absence}, base {base}"] = lines
-    write(curve_panels(panels, ylabel, f"{title}, {repeats} streams each"), path)
+    write(curve_panels(panels, ylabel, f"{title}, {plural(repeats, 'stream')} each"), path)
 
 
 def draw_losses(path: str, repeats: int) -> None:
