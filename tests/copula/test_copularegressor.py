@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.copularegressor import PlainCopulaRegressor
-from varifold import AROWRegressor, CopulaRegressor, from_bytes, to_block
+from varifold import AROWRegressor, AutoRegressor, CopulaRegressor, from_bytes
 from varifold.errors import ParameterError
 from varifold.evaluate import prequential
 
@@ -55,6 +55,82 @@ def test_every_step_is_that_of_the_equations(settings: dict[str, Any], grades: b
             assert model.predict_one(x) == found.mean
         model.learn_one(x, y, w)
         plain.learn(ordered(model, x), y, w)
+
+
+@pytest.mark.parametrize("every", [2, 5, 12])
+@pytest.mark.parametrize("settings", [{}, {"window": 30, "batch": 7, "max_dense": 4}])
+def test_every_step_without_a_target_is_that_of_the_equations(settings: dict[str, Any], every: int) -> None:
+    model = CopulaRegressor(**settings)
+    renamed = {"W": settings.get("window", 200), "b": settings.get("batch", 20)}
+    plain = PlainCopulaRegressor(**renamed, max_dense=settings.get("max_dense", 512) + 1)
+    for step, (x, y, w) in enumerate(machine(300, seed=every)):
+        if step > 15:
+            expected = plain.distribution(ordered(model, x))
+            assert model.predict_distribution_one(x)[:2] == pytest.approx(expected, rel=1e-9, abs=1e-9), f"step {step}"
+        known = step % every == 1 or 150 < step < 160
+        model.learn_one(x, y if known else None, w)
+        plain.learn(ordered(model, x), y if known else None, w, step)
+    assert plain.copula.without > 100
+    if "max_dense" not in settings:
+        assert model.features["power"].weight > 0.5
+
+
+def test_rare_targets_keep_their_node_while_features_compete() -> None:
+    """The target is always under the copula, however few instances have one."""
+    rng = np.random.default_rng(4)
+    model = CopulaRegressor(max_dense=3)
+    for t in range(2000):
+        level = float(rng.normal())
+        x = {f"f{j}": level + 0.1 * float(rng.normal()) for j in range(6)}
+        model.learn_one(x, level if t % 25 == 0 else None)
+    assert [f.role for f in model.features.values()] == 3 * ["latent"] + 3 * ["outside"]
+    assert model.features["f0"].weight > 0.8
+
+
+def test_instances_without_a_target_help_where_features_are_correlated() -> None:
+    rng = np.random.default_rng(5)
+    errors = {True: 0.0, False: 0.0}
+    for _ in range(4):
+        slopes = rng.normal(size=(12, 2))
+        rows = []
+        for _ in range(600):
+            f = rng.normal(size=2)
+            values = slopes @ f + 0.5 * rng.normal(size=12)
+            rows.append(({f"f{j}": float(v) for j, v in enumerate(values) if rng.random() < 0.5}, float(f.sum())))
+        for learn in errors:
+            model = CopulaRegressor()
+            for t, (x, y) in enumerate(rows):
+                errors[learn] += abs(model.predict_one(x) - y) if t > 100 else 0.0
+                if t % 20 == 0:
+                    model.learn_one(x, y)
+                elif learn:
+                    model.learn_one(x, None)
+    assert errors[True] < 0.95 * errors[False]
+
+
+def test_a_file_with_more_rows_without_a_target_than_rows_is_rejected() -> None:
+    model = CopulaRegressor(batch=7)
+    for t, (x, y, w) in enumerate(machine(100)):
+        model.learn_one(x, y if t % 3 == 0 else None, w)
+    names, labels, arrays = model._engine.dump()
+    arrays["model.unlabelled"] = np.array([101.0])
+    with pytest.raises(ValueError, match=r"101 of \d+ rows have no target"):
+        CopulaRegressor(batch=7)._engine.fill(names, labels, arrays)
+
+
+def test_the_default_regressor_lets_its_copula_learn_without_a_target() -> None:
+    """Its copula has the correlation of a regressor that learns the same instances alone."""
+    alone, ignores = CopulaRegressor(window=500, max_dense=64), AutoRegressor()
+    auto = AutoRegressor(unlabelled="learn")
+    for t, (x, y, _) in enumerate(machine(300, seed=9)):
+        for model in (alone, auto, ignores):
+            model.learn_one(x, y if t % 5 == 0 else None)
+    expected, found, without = (
+        {k.split(".")[-1]: v for k, v in m._engine.dump()[2].items()} for m in (alone, auto, ignores)
+    )
+    assert found["unlabelled"] == expected["unlabelled"] > 200
+    assert np.array_equal(found["sigma"], expected["sigma"])
+    assert "unlabelled" not in without
 
 
 def test_explanations_are_the_terms_of_the_conditional_mean() -> None:
@@ -110,13 +186,15 @@ def test_it_is_ahead_of_a_linear_regressor_where_absent_features_follow_from_oth
     assert found["CopulaRegressor"] < 0.8 * found["AROWRegressor"]
 
 
-def test_a_restored_learner_goes_on_to_the_bit() -> None:
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_restored_learner_goes_on_to_the_bit(every: int) -> None:
     model = CopulaRegressor(batch=7, max_features=6)
     twin = model.clone()
     for t, (x, y, w) in enumerate(machine(200, seed=8)):
+        known = t % every == 0
         assert model.predict_one(x) == twin.predict_one(x)
-        model.learn_one(x, y, w)
-        twin.learn_many(to_block([x], [y], [w], numeric=True))
+        model.learn_one(x, y if known else None, w)
+        twin.learn_many([x], [y if known else None], w=[w])
         if t % 5 == 0:
             twin = from_bytes(twin.to_bytes())
     assert model.to_bytes() == twin.to_bytes()

@@ -164,11 +164,11 @@ class PlainCopula:
         z, _, _ = self.e_step(x)
         return dict(zip(self.names, z.tolist(), strict=True))
 
-    def learn(self, x, w=1.0):
+    def learn(self, x, w=1.0, commit=True):
         """Return the scores under the correlation before the row; run the M-step if the batch is full."""
         self.meet(x)
         z, C, given = self.e_step(x)
-        for name, value in given.items():
+        for name, value in given.items() if commit else ():
             self.marginals[name].commit(value)
         for column in {name.split("=")[0] for name in x if "=" in str(name)}:
             self.seen[column] = self.seen.get(column, 0) + 1
@@ -178,15 +178,19 @@ class PlainCopula:
             self.m_step()
         return scores
 
+    def step_sizes(self):
+        """Return the step size of each row of the batch."""
+        return [max(self.gamma_min, self.c / (self.k + self.c))] * len(self.batch)
+
     def m_step(self):
         d = len(self.names)
         A = np.zeros((d, d))
-        for w, seen in self.batch:
+        total = sum(w for w, _ in self.batch)
+        steps = self.step_sizes()
+        for (w, seen), gamma in zip(self.batch, steps, strict=True):
             z, C = self.complete(seen)
-            A += w * (np.outer(z, z) + C)
-        A /= sum(w for w, _ in self.batch)
-        gamma = max(self.gamma_min, self.c / (self.k + self.c))
-        A = (1 - gamma) * self.sigma + gamma * A
+            A += w / total * gamma * (np.outer(z, z) + C - self.sigma)
+        A += self.sigma
         D = np.sqrt(np.maximum(np.diag(A), 1e-9))
         self.sigma = A / np.outer(D, D)
         self.batch, self.k = [], self.k + 1

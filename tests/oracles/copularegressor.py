@@ -8,18 +8,46 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tests.oracles.copula import PlainCopula
+from tests.oracles.robust import splitmix64
 
 TARGET = "the target"
+
+
+class PlainTargetCopula(PlainCopula):
+    """Copula whose U rows without a target weigh at most as much as the L rows with one."""
+
+    with_target = without = 0
+
+    def learn_rest(self, x: dict[str, float], w: float, step: int) -> None:
+        """Learn a row without a target; its values enter the windows with probability L / U, by a hash of the step."""
+        if TARGET not in self.marginals or not x:
+            for column in {name.split("=")[0] for name in x if "=" in str(name)}:
+                self.seen[column] = self.seen.get(column, 0) + 1
+            return
+        self.without += 1
+        self.observed[TARGET].append(self.t + 1)
+        self.learn(x, w, commit=splitmix64(step) / 2**64 < self.with_target / self.without)
+
+    def step_sizes(self) -> list[float]:
+        """Return the step of a row with a target by the count of those before the batch, that of others times L / U."""
+        inside = sum(TARGET in row for _, row in self.batch)
+        gamma = max(self.gamma_min, self.c / ((self.with_target - inside) / self.b + self.c))
+        share = min(1.0, self.with_target / self.without) if self.without else 1.0
+        return [gamma if TARGET in row else gamma * share for _, row in self.batch]
 
 
 class PlainCopulaRegressor:
     """Regressor whose instances map names (`column=level` for strings, in the order of their slots) to numbers."""
 
     def __init__(self, **settings: Any) -> None:
-        self.copula = PlainCopula(**settings)
+        self.copula = PlainTargetCopula(**settings)
 
-    def learn(self, x: dict[str, float], y: float, w: float) -> None:
-        self.copula.learn({TARGET: y, **x}, w)
+    def learn(self, x: dict[str, float], y: float | None, w: float, step: int = 0) -> None:
+        if y is None:
+            self.copula.learn_rest(x, w, step)
+        else:
+            self.copula.with_target += 1
+            self.copula.learn({TARGET: y, **x}, w)
 
     def score(self, x: dict[str, float]) -> tuple[float, float]:
         """Return the conditional mean and deviation of the target's score."""

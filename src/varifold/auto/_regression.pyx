@@ -22,7 +22,7 @@ Targets that are *outliers* are moved towards the prediction before anything lea
 import numpy as np
 
 from libc.math cimport fabs, isfinite
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport NO_LABEL, Model
@@ -92,8 +92,8 @@ cdef enum Recalled:
 cdef class RegressionMixture(RegressionModel):
     """Experts of a table (see `experts.Expert`) and all that combines them.
 
-    With `learn_unlabelled`, instances without a target join the statistics by which the engine scales values; no expert
-    learns more from them.
+    With `learn_unlabelled`, instances without a target join the statistics by which the engine scales values, and the
+    experts that need no target learn them.
     """
 
     cdef tuple table               # the experts as given, to begin again
@@ -120,6 +120,7 @@ cdef class RegressionMixture(RegressionModel):
     cdef double* input             # [k + 1]: of the stacks: predictions of the experts and 1
     cdef double* work              # [k + 1]
     cdef double* share             # [slot]: contributions of one expert
+    cdef int64_t* unlabelled       # [expert]: learns instances without a target
 
     def __cinit__(self, experts, bint absolute=False, bint learn_unlabelled=False):
         cdef int e, s, k = len(experts)
@@ -147,7 +148,9 @@ cdef class RegressionMixture(RegressionModel):
         self.arrays.scratch(&self.input, fixed(k + 1))
         self.arrays.scratch(&self.work, fixed(k + 1))
         self.arrays.scratch(&self.share, per_slot())
+        self.arrays.scratch(&self.unlabelled, fixed(k))
         for e, expert in enumerate(experts):
+            self.unlabelled[e] = self.experts.models[e].learns_unlabelled
             self.variance[e] = expert.stack_variance
             for s in range(STACKS):
                 self.mean[s * (k + 1) + e] = expert.stack_weight
@@ -324,6 +327,13 @@ cdef class RegressionMixture(RegressionModel):
         for e in range(self.experts.count):
             self.prediction[e] = 0.0 if self.experts.disabled[e] else self.in_deviations(self.issued[e])
         self.predict_stacks()
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Let those experts learn that need no target; what combines them is learned from targets alone."""
+        cdef int e
+        for e in range(self.experts.count):
+            if self.unlabelled[e] and not self.experts.disabled[e]:
+                self.components.learn_unlabelled(e, self.seen_by(e, v), w)
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
         cdef double z, learned

@@ -12,7 +12,7 @@ from varifold._engine.models.regression import RegressionModel
 from varifold.auto._categories import CategoriesModel
 from varifold.auto._groups import GroupsModel
 from varifold.auto._restarting import RestartingModel
-from varifold.copula._copularegressor import CopulaRegression
+from varifold.copula._copularegressor import CopulaRegression, TargetCopula
 from varifold.copula._gaussian import GaussianModel
 from varifold.copula._latent import Copula
 from varifold.copula._ovfm import OVFMModel
@@ -93,7 +93,7 @@ def _latent() -> Model:
 
 
 def _copula() -> RegressionModel:
-    return CopulaRegression(Copula(window=500, max_dense=65))
+    return CopulaRegression(TargetCopula(window=500, max_dense=65))
 
 
 def _window_forest(trees: int, window: int) -> Model:

@@ -31,7 +31,7 @@ class AutoRegressor(MixtureLearner, VaryingRegressor):
         What the experts are judged by: ``"squared"`` or ``"absolute"`` errors.
     unlabelled
         What becomes of instances without a target (``learn_one(x, None)``): with ``"learn"`` they join the statistics
-        by which values are scaled; with ``"ignore"`` nothing happens.
+        by which values are scaled, and the copula learns them; with ``"ignore"`` nothing happens.
     scale, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`; intervals of coverage .9 are the default here.
 

@@ -8,7 +8,7 @@ whose ranks such a score falls have their probabilities by it, and the predictio
 import numpy as np
 
 from libc.math cimport fabs, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
 from varifold._engine.names.table cimport NUMERIC
@@ -17,6 +17,7 @@ from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold.copula._latent cimport Copula
 from varifold.copula._marginals cimport Window, normal_cdf
+from varifold._numeric.hashing cimport mix, unit_interval
 
 from varifold._engine.state import fixed, per_slot
 
@@ -27,10 +28,77 @@ cdef enum:
 cdef double LEAST_SCORE = 1e-9    # smaller conditional means are not attributed to features
 
 
+cdef class TargetCopula(Copula):
+    """Learn the correlation of features and target, also from rows without a target.
+
+    All U rows without a target together weigh at most as much as the L rows with one, in the correlation and in the
+    windows. Else rare targets would hardly move the correlation, and the windows of features would hold more recent
+    values than that of the target: if levels drift, the same rank would mean different times.
+    """
+
+    cdef double* unlabelled        # [1]: U, rows without a target learned
+
+    def __cinit__(self):
+        self.slot_arrays.declare("unlabelled", &self.unlabelled, fixed(1, low=0))
+
+    cdef void learn_rest(self, View* v, double w) noexcept nogil:
+        """Learn a row without a target; its values enter the windows with probability L / U, by a hash of the step.
+
+        The target counts as active, so that no feature takes its node. Before the first target nothing is learned: the
+        windows are empty.
+        """
+        if self.by_slot[TARGET].node == 0:
+            return
+        self.active[TARGET] += self.clock.unit * self.growth
+        self.unlabelled[0] += 1.0
+        self.learn_row(v, w, unit_interval(mix(<uint64_t> v.step)) * self.unlabelled[0]
+                       < self.updates[0] * self.batch + self.rows + 1.0 - self.unlabelled[0])
+
+    cdef void update(self) noexcept nogil:
+        """Mix each row's moments into the correlation with a step size of its own.
+
+        A row with a target has that of the update k that it would be in if there were no others, any other row that
+        times min(1, L / U). So Sigma <- (1 - gamma) Sigma + sum_r w_r gamma_r M_r / sum_r w_r, where gamma is the mean
+        of the gamma_r by weight; with targets in all rows it is the copula's own update.
+        """
+        cdef Py_ssize_t i, n = 0
+        cdef int32_t target = <int32_t> (self.by_slot[TARGET].node - 1)
+        cdef double gamma, share, total = 0.0, moved = 0.0
+        for i in range(self.rows):
+            n += not self.has(i, target)
+        gamma = self.step_size(self.updates[0] + (n - self.unlabelled[0]) / self.batch)
+        share = ((self.updates[0] + 1.0) * self.batch - self.unlabelled[0]) / max(self.unlabelled[0], 1.0)
+        for i in range(self.rows if n else 0):
+            total += self.row_w[i]
+            if share < 1.0 and not self.has(i, target):
+                self.row_w[i] *= share
+            moved += self.row_w[i]
+        self.move(gamma * moved / total if n else gamma)
+
+    def dump(self, Py_ssize_t size):
+        arrays = Copula.dump(self, size)
+        if self.unlabelled[0] == 0.0:    # files of learners that were given all targets stay as they were
+            del arrays["unlabelled"]
+        return arrays
+
+    def fill(self, dict arrays, Py_ssize_t capacity):
+        Copula.fill(self, {"unlabelled": np.zeros(1), **arrays}, capacity)
+        if self.unlabelled[0] > self.updates[0] * self.batch + self.rows:
+            raise ValueError(f"{self.unlabelled[0]:g} of {self.updates[0] * self.batch + self.rows} rows have no target")
+
+    cdef bint has(self, Py_ssize_t row, int32_t node) noexcept nogil:
+        """Return whether a row of the mini-batch observed the node."""
+        cdef Py_ssize_t k, at = row * self.row_stride
+        for k in range(at, at + self.row_n[row]):
+            if self.row_node[k] == node:
+                return True
+        return False
+
+
 cdef class CopulaRegression(RegressionModel):
     """Hold the copula over the features and the target."""
 
-    cdef readonly Copula copula
+    cdef readonly TargetCopula copula
     cdef Space shifted             # the copula's space: slot 1 is the target, slot s + 1 the feature of slot s
     cdef View inner                # the instance in that space
     cdef int32_t* inner_slot       # scratch [slot]
@@ -39,10 +107,11 @@ cdef class CopulaRegression(RegressionModel):
     cdef double* chance            # scratch [window]: probability of each value in the target's window, ascending
     cdef Py_ssize_t known          # values in the target's window when `chance` was made
 
-    def __cinit__(self, Copula copula not None):
+    def __cinit__(self, TargetCopula copula not None):
         self.copula = copula
         self.shifted = Space()
         self.sees_empty = True
+        self.learns_unlabelled = True
         self.arrays.scratch(&self.inner_slot, per_slot())
         self.arrays.scratch(&self.inner_raw, per_slot())
         self.arrays.scratch(&self.place, per_slot())
@@ -103,6 +172,12 @@ cdef class CopulaRegression(RegressionModel):
         self.inner.raw = self.inner_raw
         self.inner.n += 1
         self.copula.learn(&self.inner, w)
+
+    cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
+        """Learn how the features depend on one another; the target is absent."""
+        self.lay_out(v)
+        if self.inner.n:
+            self.copula.learn_rest(&self.inner, w)
 
     cdef double conditional(self, View* v, double* sd) noexcept nogil:
         """Compute mean and deviation of the target's score given the instance."""

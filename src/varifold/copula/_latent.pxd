@@ -33,8 +33,11 @@ cdef class Copula(Scores):
 
     cdef int declare_rows(self, Py_ssize_t batch) except -1
     cdef int32_t learn(self, View* v, double w) noexcept nogil
+    cdef int32_t learn_row(self, View* v, double w, bint commit) noexcept nogil
     cdef void keep_row(self, double w) noexcept nogil
+    cdef double step_size(self, double k) noexcept nogil
     cdef void update(self) noexcept nogil
+    cdef void move(self, double gamma) noexcept nogil
     cdef void mix_in(self, double gamma, double total) noexcept nogil
     cdef double regress_group(self, Py_ssize_t row) noexcept nogil
     cdef void split_nodes(self, const int32_t* nodes, Py_ssize_t o) noexcept nogil

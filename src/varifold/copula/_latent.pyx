@@ -89,10 +89,14 @@ cdef class Copula(Scores):
 
         Returns the slot that lost its node to a more active feature, 0 for none.
         """
+        return self.learn_row(v, w, True)
+
+    cdef int32_t learn_row(self, View* v, double w, bint commit) noexcept nogil:
+        """Learn the instance; its values enter the windows with `commit`, else only the correlation learns them."""
         cdef Py_ssize_t i
         cdef int32_t replaced = self.admit(v)
         self.observe(v)
-        for i in range(self.n):
+        for i in range(self.n if commit else 0):
             self.marginals.commit(self.node[i], self.given[i])
         self.keep_row(w)
         self.tick += 1
@@ -110,10 +114,19 @@ cdef class Copula(Scores):
         self.row_w[self.rows] = w
         self.rows += 1
 
+    cdef double step_size(self, double k) noexcept nogil:
+        """Return the step size of the k-th update, k from 0."""
+        cdef double gamma = self.c / (k + self.c)
+        return gamma if gamma > self.gamma_min else self.gamma_min
+
     cdef void update(self) noexcept nogil:
-        """Mix the batch's mean expected second moments into the correlation (M-step)."""
+        """Move the correlation towards the batch's expected second moments (M-step)."""
+        self.move(self.step_size(self.updates[0]))
+
+    cdef void move(self, double gamma) noexcept nogil:
+        """Mix the batch's mean expected second moments into the correlation with this step size."""
         cdef Py_ssize_t i, d = self.nodes
-        cdef double total = 0.0, gamma = self.c / (self.updates[0] + self.c)
+        cdef double total = 0.0
         memset(self.moment, 0, d * d * sizeof(double))
         memset(self.full, 0, self.rows * d * sizeof(double))
         memset(self.row_done, 0, self.rows)
@@ -124,7 +137,7 @@ cdef class Copula(Scores):
             multiply_upper(c'N', c'T', d, self.rows, self.full, d, self.full, d, 1.0, self.moment, d)
         for i in range(self.rows):
             total += self.row_w[i]
-        self.mix_in(gamma if gamma > self.gamma_min else self.gamma_min, total)
+        self.mix_in(gamma, total)
         self.rows = 0
         self.updates[0] += 1
         self.version += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from varifold.base.declared import declared
 from varifold.base.params import Constraint, Integer, Real
@@ -21,7 +21,12 @@ COPULA: dict[str, Constraint] = {
 
 def copula_of(learner: object, max_dense: int) -> Copula:
     """Create a copula with a learner's parameters, of at most `max_dense` columns."""
-    return Copula(**{name: getattr(learner, name) for name in COPULA}, max_dense=max_dense)
+    return Copula(**settings_of(learner), max_dense=max_dense)
+
+
+def settings_of(learner: object) -> dict[str, Any]:
+    """Return a learner's parameters of its copula."""
+    return {name: getattr(learner, name) for name in COPULA}
 
 
 @declared
