@@ -73,6 +73,18 @@ def test_one_enormous_target_has_little_effect() -> None:
     assert errors["outlier"] < 1.1 * errors["clean"]
 
 
+def test_two_first_targets_that_are_close_do_not_slow_it_down() -> None:
+    rng = np.random.default_rng(0)
+    rows = [{"a": a, "b": b} for a, b in rng.normal(size=(400, 2)).tolist()]
+    y = [10.0 * ((x["a"] > 0.0) != (x["b"] > 0.0)) + e for x, e in zip(rows, rng.normal(0.0, 0.1, 400), strict=True)]
+    errors = []
+    for second in (0.001, 10.0):
+        targets = np.array([0.0, second, *y[2:]])
+        predicted = AutoRegressor().run_block(to_block(rows, targets.tolist(), numeric=True))
+        errors.append(np.abs(predicted - targets)[100:].mean())
+    assert errors[0] < 1.1 * errors[1]
+
+
 def test_explanations_add_up_and_name_the_influential_feature() -> None:
     model = AutoRegressor()
     for x, y, w in stream(500, seed=7):

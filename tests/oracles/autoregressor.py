@@ -207,7 +207,11 @@ class PlainAutoRegressor:
             self.learn_combination(z, (y - mean) / deviation, w / self.late(z, (y - mean) / deviation, lag))
         self.targets.append((y, w))
         scaled = self.scaler.scaled(x, w, True)
+        before = deviation
         mean, deviation = self.statistics()
+        if before > 0.0 and deviation > 0.0 and self.rounds <= 30:
+            self.typical = min(self.typical * before / deviation, 1e6)
+            self.squares = [min(square * (before / deviation) ** 2, 1e6) for square in self.squares]
         for place, learner in enumerate(self.learners):
             if isinstance(learner, PlainTracking):
                 learner.learn(scaled, y, w)

@@ -57,7 +57,8 @@ cdef double LARGEST_WEIGHT = 100.0 # largest sample weight in the stack
 cdef double OUTLIER = 12.0         # typical errors beyond which a target is an outlier
 cdef double IN_A_ROW = 5.0         # more outliers on the same side mean a new level, or errors of another size
 cdef double LASTING = 30.0         # more outliers on the same side are learned as they are
-cdef double FIRST_ROUNDS = 30.0    # before this many instances the typical error is too uncertain to find outliers
+cdef double FIRST_ROUNDS = 30.0    # before this many instances the typical error is too uncertain to find outliers,
+                                   # and the deviation of the targets to keep errors in it
 
 
 cdef double cut(double z, double largest) noexcept nogil:
@@ -336,7 +337,7 @@ cdef class RegressionMixture(RegressionModel):
                 self.components.learn_unlabelled(e, self.seen_by(e, v), w)
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef double z, learned
+        cdef double z, learned, before
         cdef double* row
         if not self.warm_up.over:
             y = self.warm(v, y, w)
@@ -350,11 +351,27 @@ cdef class RegressionMixture(RegressionModel):
             self.count_error(fabs(z - self.mixed()) * self.own.deviation)
             self.learn_combination(z, self.late_weight(z, w) if self.recalled == PREDICTED and self.lag > 0.0 else w)
         self.recalled = NO_MEMO
+        before = self.own.deviation
         self.own.absorb(learned, w)
+        self.keep_units(before)
         self.learn_experts(v, learned, w)
         row = self.experts.history.next_row(v.step)
         if row != NULL:
             experts_weights(&self.experts.weights, row)
+
+    cdef void keep_units(self, double before) noexcept nogil:
+        """Express the first errors in the new deviation of the targets instead of the one before.
+
+        That of the first targets may be tiny: one error, a thousand of these, would be the typical error for long.
+        """
+        cdef int i
+        cdef double ratio
+        if before <= 0.0 or self.own.deviation <= 0.0 or self.statistics.rounds > FIRST_ROUNDS:
+            return
+        ratio = before / self.own.deviation
+        self.statistics.typical_error = min(self.statistics.typical_error * ratio, FAR)
+        for i in range(STACKS):
+            self.statistics.stack_square[i] = min(self.statistics.stack_square[i] * ratio * ratio, FAR)
 
     cdef double late_weight(self, double z, double w) noexcept nogil:
         """Return the weight that the target of a memo counts with."""
