@@ -79,17 +79,26 @@ class Estimator(Saved, river_base.Estimator):
     @undisturbed
     def features(self) -> dict[Name, Feature]:
         """Known features: first and last seen (steps count from 1), count, weight and role of each."""
+        return self._describe_features(self._engine.space.live())
+
+    @undisturbed
+    def _latest_features(self, most: int) -> dict[Name, Feature]:
+        """Return the features that were seen last, at most so many."""
+        space = self._engine.space
+        slots = space.live()
+        if len(slots) > most:
+            latest = np.argsort(-space.seen_table()[slots, 1], kind="stable")[:most]
+            slots = np.sort(np.array(slots)[latest]).tolist()
+        return self._describe_features(slots)
+
+    def _describe_features(self, slots: list[int]) -> dict[Name, Feature]:
         engine = self._engine
-        seen = engine.space.seen_table().tolist()
+        table = engine.space.seen_table()[slots].tolist()
         return {
             engine.space.name_of(slot): Feature(
-                first_seen=seen[slot][0],
-                last_seen=seen[slot][1],
-                count=seen[slot][2],
-                weight=engine.magnitude(slot),
-                role=engine.role(slot),
+                first_seen=first, last_seen=last, count=count, weight=engine.magnitude(slot), role=engine.role(slot)
             )
-            for slot in engine.space.live()
+            for slot, (first, last, count) in zip(slots, table, strict=True)
         }
 
     def rename(self, names: Mapping[Name, Name]) -> None:
