@@ -179,3 +179,43 @@ def test_a_long_name_is_not_repeated_in_each_error(make_server: Callable[..., Se
         assert found.text.count("one learner per") == 50
         assert len(found.content) < 200_000
         assert len(client.post("/models/m/learn", json={"x": {}, "y": 1}).content) < 4_000
+
+
+def test_the_features_of_a_wide_model_are_listed_in_part(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        rows = [{"x": {f"f{k}_{i}": 1 for i in range(2_500)}, "y": k % 2} for k in range(6)]
+        client.post("/models/m/batch", content=b"\n".join(map(orjson.dumps, rows)))
+        found = client.get("/models/m/features").json()["features"]
+        assert len(found) == 10_000
+        assert {row["first_seen"] for row in found.values()} == {3, 4, 5, 6}
+        assert len(client.get("/models/m/features?limit=100000").json()["features"]) == 15_000
+        assert client.get("/models/m/features?limit=100001").status_code == 422
+
+
+def test_few_model_files_are_sent_at_a_time(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        for k in range(4):
+            body = orjson.dumps({"x": {f"f{k}_{i}": 1 for i in range(20_000)}, "y": k % 2})
+            assert client.post("/models/m/learn", content=body).status_code == 200
+        slow = []
+        for _ in range(4):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            one.connect(address(server))
+            one.sendall(b"GET /models/m/file HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert one.recv(15) == b"HTTP/1.1 200 OK"
+            slow.append(one)
+        busy = client.get("/models/m/file")
+        assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
+        assert client.post("/models/m/learn", json=instance(1)).status_code == 200
+        for one in slow:
+            one.close()
+        end = time.monotonic() + 10
+        while client.get("/models/m/file").status_code == 429 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert client.get("/models/m/file").status_code == 200
+    assert server.stop() == 0

@@ -79,21 +79,34 @@ class Estimator(Saved, river_base.Estimator):
     @undisturbed
     def features(self) -> dict[Name, Feature]:
         """Known features: first and last seen (steps count from 1), count, weight and role of each."""
+        return self._describe_features(self._engine.space.live())
+
+    @undisturbed
+    def _latest_features(self, most: int) -> dict[Name, Feature]:
+        """Return the features that were seen last, at most so many."""
+        space = self._engine.space
+        slots = space.live()
+        if len(slots) > most:
+            latest = np.argsort(-space.seen_table()[slots, 1], kind="stable")[:most]
+            slots = np.sort(np.array(slots)[latest]).tolist()
+        return self._describe_features(slots)
+
+    def _describe_features(self, slots: list[int]) -> dict[Name, Feature]:
         engine = self._engine
         space = engine.space
-        seen = space.seen_table().tolist()
-        columns = {slot: space.column_of(slot) for slot in space.live()}
-        return {
-            space.name_of(slot): Feature(
-                first_seen=seen[slot][0],
-                last_seen=seen[slot][1],
-                count=seen[slot][2],
+        table = space.seen_table()[slots].tolist()
+        described = {}
+        for slot, (first, last, count) in zip(slots, table, strict=True):
+            column = space.column_of(slot)
+            described[space.name_of(slot)] = Feature(
+                first_seen=first,
+                last_seen=last,
+                count=count,
                 weight=engine.magnitude(slot),
                 role=engine.role(slot),
                 column=None if column == slot else space.name_of(column),
             )
-            for slot, column in columns.items()
-        }
+        return described
 
     def rename(self, names: Mapping[Name, Name]) -> None:
         """Rename features and keep all that was learned about them: ``rename({"temp": "temp_v2"})``.

@@ -92,7 +92,8 @@ def draw_weights(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=9, color=GREY)
         ax.set_xlabel("importance" if title == "decision tree" else "weight")
     axes[0].invert_yaxis()
-    headline(figure, f"ORF3V: a tree's importances and the weights of eq. 8, {plural(repeats, 'stream')}", x=0.06, y=1.03)
+    title = f"ORF3V: a tree's importances and the weights of eq. 8, {plural(repeats, 'stream')}"
+    headline(figure, title, x=0.06, y=1.03)
     write(figure, path)
 
 

@@ -137,6 +137,8 @@ class App:
         self.metrics = Metrics()
         self.reports = Reports()
         self.stopping = asyncio.Event()
+        self.files = 0
+        """Model files that are being made or sent."""
         self._receiving = 0
         """Bytes of the bodies in progress."""
 

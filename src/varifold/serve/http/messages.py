@@ -17,6 +17,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+_PART = 1 << 20
+"""Bytes of a response that are sent at a time."""
 JSON, NDJSON = b"application/json", b"application/x-ndjson"
 
 
@@ -59,7 +61,9 @@ class Response:
     async def send(self, send: Send) -> None:
         """Send the response."""
         await send({"type": "http.response.start", "status": self.status, "headers": self.all_headers()})
-        await send({"type": "http.response.body", "body": self.body})
+        for at in range(0, max(1, len(self.body)), _PART):  # `send` waits for a client that reads slowly
+            part, more = self.body[at : at + _PART], at + _PART < len(self.body)
+            await send({"type": "http.response.body", "body": part, "more_body": more})
 
 
 def json_response(content: Any, status: int = 200) -> Response:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
@@ -12,6 +14,7 @@ from varifold.serve import reports
 from varifold.serve.core import bodies
 from varifold.serve.core.devices import Device, Key
 from varifold.serve.core.errors import (
+    BusyError,
     ConflictError,
     ExpiredError,
     ForbiddenError,
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 5
 _MOST_DEVICES = 10_000
 _MOST_LISTED = 100
+_FEATURES, _MOST_FEATURES = 10_000, 100_000
+"""Features that are listed: other requests wait while they are described."""
+_FILES = 4
+"""Most model files that are made or sent at a time."""
 
 
 async def predict(app: App, request: Request) -> Response:
@@ -185,7 +192,9 @@ async def show(app: App, request: Request) -> Response:
 
 async def digest(app: App, request: Request) -> Response:
     """Show the digest of a model's state."""
-    seq, found = await app.models[request.argument].digest()
+    model = app.models[request.argument]
+    with _one_of_the_files(app):
+        seq, found = await model.digest()
     return json_response({"seq": seq, "digest": found})
 
 
@@ -232,8 +241,9 @@ async def explain(app: App, request: Request) -> Response:
 
 
 async def features(app: App, request: Request) -> Response:
-    """List every feature that the learner knows, and which are here, silent, new or gone."""
+    """List the features that the learner saw last, and which of those watched are here, silent, new or gone."""
     state = app.models[request.argument].state
+    most = _limit(request, "limit", _FEATURES, _MOST_FEATURES)
     learner: Any = state.learner
     if isinstance(learner, KeyedLearner):
         given = request.query("key")
@@ -242,7 +252,7 @@ async def features(app: App, request: Request) -> Response:
         learner = None if given is None else learner.learner(given)
         if given is not None and learner is None:
             raise NotFoundError(f"the key {given[:80]!r} has not been learned")
-    known = getattr(learner, "features", {})  # a Vote has none
+    known = learner._latest_features(most) if hasattr(learner, "features") else {}  # a Vote has none
     presence = {row["name"]: row["presence"] for row in state.monitor.features()}
     rows = {
         str(name): {
@@ -316,12 +326,26 @@ def _device(model: Model, request: Request) -> tuple[Key, Device]:
     raise NotFoundError(f"the model {model.name!r} knows no device {given[:80]!r}")
 
 
-async def file(app: App, request: Request) -> Response:
-    """Return the model file, as `learner.save` writes it."""
+async def file(app: App, request: Request) -> None:
+    """Send the model file, as `learner.save` writes it."""
     model = app.models[request.argument]
-    seq, data = await model.packed()
-    name = f'attachment; filename="{model.name}-{seq}.varifold"'.encode()
-    return Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
+    with _one_of_the_files(app):
+        seq, data = await model.packed()
+        name = f'attachment; filename="{model.name}-{seq}.varifold"'.encode()
+        response = Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
+        await response.send(request.send)
+
+
+@contextlib.contextmanager
+def _one_of_the_files(app: App) -> Iterator[None]:
+    """Reject a request if too many model files are being made or sent: each is in memory until the client has it."""
+    if app.files >= _FILES:
+        raise BusyError(f"{app.files} model files are being made or sent; try again later")
+    app.files += 1
+    try:
+        yield
+    finally:
+        app.files -= 1
 
 
 async def restore(app: App, request: Request) -> Response:
