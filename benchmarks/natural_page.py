@@ -332,10 +332,15 @@ def ahead(found: dict[str, Any]) -> str:
 
 def made(found: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    streams = Counter(key.split(" | ")[1] for key in found["cells"])
+    later: dict[tuple[str, str], list[str]] = {}
+    for key, cell in found["cells"].items():
+        task, name = key.split(" | ")
+        if "commit" in cell:
+            later.setdefault((name, cell["commit"]), []).append(task)
     others = [
-        f"{name} ({task}) of commit {cell['commit']}"
-        for (task, name), cell in ((key.split(" | "), cell) for key, cell in found["cells"].items())
-        if "commit" in cell
+        f"{name}{'' if len(tasks) == streams[name] else f' ({', '.join(tasks)})'} of commit {commit}"
+        for (name, commit), tasks in later.items()
     ]
     return f"Learners as of commit {found['commit']}{''.join(f', {each}' for each in others)}; {versions}."
 
