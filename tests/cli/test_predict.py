@@ -317,3 +317,12 @@ def test_an_output_file_is_complete_or_as_it_was(tmp_path: Path) -> None:
         assert main([*command, "--out", str(out)]) == 1
         assert out.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "model.vf", "out.csv"]
+
+
+def test_exchanged_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = tmp_path / "a.csv", tmp_path / "a.model"
+    data.write_text("a,y\n" + "1,p\n2,q\n" * 20)
+    assert main(["run", str(data), "--target", "y", "--model", "arow", "--save", str(model)]) == 0
+    assert main(["predict", str(data), str(model)]) == 2
+    message = f"{data} is no model file, {model} is: the model comes first, then the data"
+    assert message in capsys.readouterr().err

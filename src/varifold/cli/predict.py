@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 from varifold.base import load
+from varifold.base.files import is_model_file
 from varifold.base.learner import is_detector, is_regressor
 from varifold.base.plural import plural
 from varifold.cli import keyed, remembered, source, uncertainty
@@ -50,6 +52,9 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Predict and write."""
     check_target(args.out, [args.model, *args.files])
+    models = [file for file in (args.model, *args.files) if os.path.isfile(file) and is_model_file(file)]
+    if models and args.model not in models:  # the order of the arguments is easily confused
+        raise ParameterError(f"{args.model} is no model file, {models[0]} is: the model comes first, then the data")
     learner = load(args.model)
     if is_detector(learner):
         kind = type(learner).__name__
