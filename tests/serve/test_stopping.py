@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import socket
@@ -18,6 +19,7 @@ from tests.serve.following import stored
 from tests.serve.server import instance
 from varifold import AROW, PerKey
 from varifold.cli import main
+from varifold.ensemble._spill_file import SpillFile
 from varifold.serve.core import snapshot
 from varifold.serve.core.database import Database
 from varifold.serve.core.errors import DiskError, StoppedError
@@ -188,6 +190,34 @@ def test_changes_on_their_way_are_rejected_when_the_disk_fails(tmp_path: Path, m
 
     run(tmp_path, work)
     assert reopened(tmp_path)[0].seq == 0
+
+
+def test_a_disk_that_is_full_when_learners_are_moved_to_it_stops_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[str] = []
+
+    async def main() -> None:
+        models = Models(tmp_path, Policy(), Limits(), failed.append)
+        models.open()
+        model = await models.create("m", "arow", {}, "device")
+        model.state.learner.most = 2
+
+        def full(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(SpillFile, "put", full)
+        for i in range(2):
+            await send(model, {**instance(i), "key": f"d{i}"})
+        for _ in range(2):
+            with pytest.raises(StoppedError, match="No space left on device"):
+                await send(model, {**instance(3), "key": "d3"})
+        await models.stop()
+
+    asyncio.run(main())
+    assert len(failed) == 1
+    assert "free space" in failed[0]
+    assert reopened(tmp_path)[0].seq == 2
 
 
 @pytest.mark.parametrize("field", ["device", 5])

@@ -525,11 +525,7 @@ def _writing() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise DiskError(
-            f"the state cannot be written ({reason}); the server accepts no more changes and stops. Nothing that was "
-            "acknowledged is lost: free space or repair the disk, then start it again"
-        ) from error
+        raise DiskError.of(error) from error
 
 
 @contextlib.contextmanager

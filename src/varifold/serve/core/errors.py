@@ -98,3 +98,12 @@ class DiskError(VarifoldError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+    @classmethod
+    def of(cls, error: Exception) -> DiskError:
+        """Return the error of a server for an error of the system or of SQLite."""
+        reason = getattr(error, "strerror", None) or str(error)
+        return cls(
+            f"the state cannot be written ({reason}); the server accepts no more changes and stops. Nothing that was "
+            "acknowledged is lost: free space or repair the disk, then start it again"
+        )

@@ -215,6 +215,9 @@ class Model:
             raise
         except VarifoldError as error:
             raise RejectedError(str(error)) from error
+        except OSError as error:  # learners by key could not be moved to disk
+            self._committer.fail(str(DiskError.of(error)))
+            raise StoppedError(str(self.stopped)) from error
         except Exception as error:
             failure("the model failed at a change", self.name, error)
             self.stop_changes(
