@@ -25,8 +25,15 @@ class Neighbours:
 
     def score(self, x, slot):
         z = self.scaled(x)
-        shares = {name: sum(name in row for row in self.rows) for name in z}
-        compared = [name for name in z if shares[name] > 0.1 * len(self.rows)]
+        strings = [{column(name) for name in row} for row in self.rows]
+        shares = {
+            name: sum(
+                column(name) in held if column(name) else name in row
+                for row, held in zip(self.rows, strings, strict=True)
+            )
+            for name in z
+        }
+        compared = [name for name in z if name in self.values and shares[name] > 0.1 * len(self.rows)]
         if not compared:
             return 0.0
         far = sorted(

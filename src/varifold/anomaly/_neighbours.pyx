@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares
 from varifold.neighbours._neighbours cimport MOST, NeighboursModel, Row
@@ -18,23 +19,36 @@ cdef class NeighboursDetectorModel(NeighboursModel):
     """Mean distance of the k nearest; a feature that only one of two instances has counts as unrelated values."""
 
     cdef double* holders      # scratch [slot] instances of the window that have the feature
+    cdef double* any_level    # scratch [slot of a column] instances of the window that have any of its strings
     cdef Py_ssize_t compared  # features of the instance at hand that are compared
 
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
         self.arrays.scratch(&self.holders, per_slot())
+        self.arrays.scratch(&self.any_level, per_slot())
 
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil:
         cdef Row* r = &self.row[place]
         cdef Py_ssize_t j
+        cdef double change = -1.0 if take_out else 1.0
         for j in range(r.n):
-            self.holders[r.slot[j]] += -1.0 if take_out else 1.0
+            self.holders[r.slot[j]] += change
+            if self.space.kind[r.slot[j]] & INDICATOR:
+                self.any_level[self.space.column[r.slot[j]]] += change
         NeighboursModel.enter(self, place, take_out)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
+        if self.space.kind[slot] & INDICATOR:
+            self.any_level[self.space.column[slot]] -= self.holders[slot]
         self.holders[slot] = 0.0
         NeighboursModel.forget(self, slot)
 
-    cdef inline bint compares(self, int32_t slot, Py_ssize_t held) noexcept nogil:
+    cdef inline bint compares(self, View* v, Py_ssize_t i, Py_ssize_t held) noexcept nogil:
+        """Return whether enough instances have the feature; of a string, the column."""
+        cdef int32_t slot = v.slot[i]
+        if v.is_new[i]:
+            return False
+        if self.space.kind[slot] & INDICATOR:
+            return self.any_level[self.space.column[slot]] > RARE * held
         return self.holders[slot] > RARE * held
 
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil:
@@ -46,7 +60,7 @@ cdef class NeighboursDetectorModel(NeighboursModel):
         memset(self.total, 0, held * sizeof(double))
         memset(self.shared, 0, held * sizeof(double))
         for i in range(v.n):
-            if not self.compares(v.slot[i], held):
+            if not self.compares(v, i, held):
                 continue
             self.compared += 1
             if self.tabled:
@@ -85,7 +99,7 @@ cdef class NeighboursDetectorModel(NeighboursModel):
             r = &self.row[place[j]]
             a = 0
             for i in range(v.n):
-                if not self.compares(v.slot[i], held):
+                if not self.compares(v, i, held):
                     continue
                 while a < r.n and r.slot[a] < v.slot[i]:
                     a += 1

@@ -33,8 +33,8 @@ class NeighboursDetector(VaryingDetector):
     *Deviations from the paper.* Ramaswamy et al. rank by the distance to the k-th neighbour in a data set; here the
     mean squared distances to the k nearest of the last instances are averaged. Values are standardised online and
     limited to 8 deviations. A feature that the neighbour does not have counts as 2, the mean of two unrelated values.
-    A feature that fewer than a tenth of the instances have, such as a new one, is not compared. Of an instance with
-    more than 512 features the first 512 slots are kept.
+    A column that fewer than a tenth of the instances have, such as a new one, is not compared, nor is a string that no
+    instance had before. Of an instance with more than 512 features the first 512 slots are kept.
 
     *Cost.* O(window x present) to score, O(present) to learn.
 
