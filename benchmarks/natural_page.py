@@ -338,10 +338,10 @@ def made(found: dict[str, Any]) -> str:
         task, name = key.split(" | ")
         if "commit" in cell:
             later.setdefault((name, cell["commit"]), []).append(task)
-    others = [
-        f"{name}{'' if len(tasks) == streams[name] else f' ({', '.join(tasks)})'} of commit {commit}"
-        for (name, commit), tasks in later.items()
-    ]
+    others = []
+    for (name, commit), tasks in later.items():
+        some = "" if len(tasks) == streams[name] else f" ({', '.join(tasks)})"
+        others.append(f"{name}{some} of commit {commit}")
     return f"Learners as of commit {found['commit']}{''.join(f', {each}' for each in others)}; {versions}."
 
 
