@@ -13,6 +13,7 @@ import pytest
 
 import varifold
 from varifold.ask import AskPolicy
+from varifold.ask.estimate import Estimator
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
@@ -382,6 +383,39 @@ def test_one_call_gives_label_and_probabilities(name: str) -> None:
     learn(model, stream(80, labels=("a", "b", "c")))
     for x, _ in stream(20, seed=2, labels=("a", "b", "c")):
         assert model._engine.predict_with_proba_one(x) == (model.predict_one(x), model.predict_proba_one(x))
+
+
+def test_drawn_rows_estimate_the_error_that_requested_ones_exaggerate() -> None:
+    """Weighted by the inverse of their chances, drawn rows have the error of all rows; requested ones have more."""
+    true, plain, errors, estimates = [], [], [], []
+    for seed in range(8):
+        rng = random.Random(seed)
+        state, truths = Memory(), {}
+        lines = []
+        for t in range(2500):
+            value = rng.gauss(0.0, 1.0)
+            truths["k", t] = "up" if value + rng.gauss(0.0, 0.5) > 0.0 else "down"
+            known = {"y": truths["k", t]} if t < 100 else {}
+            lines.append(json.dumps({"k": "k", "i": t, "o": t, "n": {"f": value}, "s": {}, **known}))
+        outputs: list[Any] = []
+        policy = AskPolicy(0.2, by="margin", explore=0.5, seed=seed)
+        Bucket("q", 0, dataclasses.replace(plan(), ask=policy), state, Cache()).run(lines, outputs.append)
+        waiting = [one for one in outputs if one.ask is not None]
+        assert all(one.ask for one in waiting if one.drawn)
+        wrong = {one.id: one.label != truths["k", one.id] for one in waiting}
+        drawn = [one for one in waiting if one.drawn]
+        asked = [one.id for one in waiting if one.ask]
+        true.append(sum(wrong.values()) / len(waiting))
+        outcomes = Estimator()
+        for one in drawn:
+            outcomes.add(not wrong[one.id], one.drawn)
+        estimates.append(outcomes.estimate())
+        weighted = sum(wrong[one.id] / one.drawn for one in drawn) / sum(1 / one.drawn for one in drawn)
+        assert estimates[-1].error == pytest.approx(weighted)
+        errors.append(weighted - true[-1])
+        plain.append(sum(wrong[i] for i in asked) / len(asked))
+    assert sum(plain) > 1.3 * sum(true)
+    assert abs(sum(errors)) < 3.0 * math.sqrt(sum(one.standard_error**2 for one in estimates))
 
 
 def test_waiting_rows_say_whether_their_label_is_worth_it() -> None:

@@ -84,6 +84,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
     late = {(row["k"], row["i"]) for row in map(json.loads, lines) if "n" in row and "y" not in row}
     assert {(r["key"], r["id"]) for r in collected if r["ask"]} == (late if api is None else set())
     assert all(r["ask"] is None for r in collected if (r["key"], r["id"]) not in late)
+    assert all(r["drawn"] == (1.0 if r["ask"] else None) for r in collected)  # the first rows are requested for certain
     assert by_place(answers) == by_place(plain(lines, varifold.GaussianNB()))
     (problem,) = spark.read.parquet(str(tmp_path / "out" / "kind=problem")).collect()
     assert (problem["key"], problem["id"]) == ("device 0", 77)

@@ -32,6 +32,8 @@ class Output(NamedTuple):
     problem: str | None
     ask: bool | None = None
     """Of an instance that waits for its label, with a policy: whether the label is worth its price."""
+    drawn: float | None = None
+    """The probability with which it was drawn whatever its label is worth; 0 if it was not drawn."""
 
 
 class Detection(NamedTuple):
@@ -114,8 +116,9 @@ class Keyed:
         engine = self.learner._engine
         label, probabilities = engine.predict_with_proba_one(x)
         waits = row.label is None and row.id is not None
-        ask = self.policy.decide(x, probabilities).ask if self.policy is not None and waits else None
-        emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None, ask))
+        asked = None if self.policy is None or not waits else self.policy.decide(x, probabilities)
+        request = () if asked is None else (asked.ask, asked.drawn)
+        emit(Output(row.key, row.id, label, probabilities, self.learner.steps, PREDICTION, None, *request))
         if row.label is not None:
             engine.learn_one(x, row.label, _weight(row))
         elif waits:

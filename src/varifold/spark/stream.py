@@ -52,8 +52,8 @@ def learn_stream(
     the results equal those of one process that reads the rows of the key, wherever micro-batches were cut and whatever
     was killed and restarted. Learners are never dropped, however long their key is silent.
 
-    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind, problem and ask.
-    There is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that
+    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind, problem, ask and
+    drawn. There is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that
     changed nothing: a value that cannot be learned, a label whose id is not known. A row that arrived after one of a
     higher order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes
     problems to a separate folder.
@@ -85,8 +85,9 @@ def learn_stream(
         Most learners that a Python worker keeps in memory.
     ask
         A policy, or its budget, that decides which rows without a label are worth one: the column ask is true or false
-        for rows that wait for their label, else null. Every key has its own policy and budget. It cannot change for a
-        checkpoint.
+        for rows that wait for their label, else null; drawn is the probability with which the row was drawn whatever
+        its label is worth, 0 if it was not. Labels of drawn rows, weighted by 1 / drawn, estimate the error among all
+        rows. Every key has its own policy and budget. It cannot change for a checkpoint.
     api
         ``"transformWithStateInPandas"``, the default where Spark has it, or ``"applyInPandasWithState"``. The latter
         writes the whole state of a bucket in every micro-batch that has a row of it: use more buckets. The outputs are
@@ -156,6 +157,7 @@ def _output_type(layout: Layout, df: Any, learner: Any) -> Any:
         "kind": types.StringType(),
         "problem": types.StringType(),
         "ask": types.BooleanType(),
+        "drawn": types.DoubleType(),
     }
     names = (Detection if is_detector(learner) else Output)._fields
     return types.StructType([types.StructField(name, kinds[name]) for name in names])
