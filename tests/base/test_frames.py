@@ -14,7 +14,7 @@ from scipy import sparse
 
 import varifold
 from varifold.checks.material import state
-from varifold.errors import DataError, FeatureNameError
+from varifold.errors import DataError, FeatureNameError, LabelError
 from varifold.sklearn import VarifoldClassifier
 
 ROWS = [{"a": float(t % 3), "b": float(t)} for t in range(8)]
@@ -193,3 +193,16 @@ def test_an_array_without_dimensions_is_no_sequence(numeric: bool) -> None:
         varifold.to_block(ROWS[:1], np.array(1), numeric=numeric)
     with pytest.raises(DataError, match="w is a ndarray"):
         varifold.to_block(ROWS[:1], [1], np.array(1.0), numeric=numeric)
+
+
+def test_a_frame_with_a_number_to_predict_is_rejected_before_each_is_a_class():
+    frame = pd.DataFrame({"load": np.arange(200.0)})
+    numbers = np.arange(200.0) / 7
+    for learn in (varifold.AROW().learn_many, varifold.AROW().predict_learn_many):
+        with pytest.raises(LabelError, match="200 different labels among the first 200 rows.*AutoRegressor"):
+            learn(frame, numbers)
+    model = varifold.AROW()
+    model.learn_many(varifold.to_block(frame[:60], numbers[:60]))
+    assert len(model.classes) == 60
+    model.learn_many(frame, numbers)  # the labels are known to be classes by now
+    assert len(model.classes) == 200

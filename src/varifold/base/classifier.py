@@ -20,9 +20,10 @@ from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.importances import Importance, measured
+from varifold.base.label_count import too_many_labels
 from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import AnyOf, Boolean, Constraint, OneOf
-from varifold.errors import UnknownNameError
+from varifold.errors import LabelError, UnknownNameError
 
 __all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier"]
 
@@ -229,7 +230,18 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
         None and NaN among the labels are labels that are not known.
         """
-        self._engine.run(learned_block(X, y, w), predict=False)
+        self._engine.run(self._labelled_block(X, y, w), predict=False)
+
+    def _labelled_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
+        """Convert X to a block to learn from; the first labels next to a frame must look like classes."""
+        block = learned_block(X, y, w)
+        if frames.is_frame(X) and not self.classes:
+            described = too_many_labels(label for label in block.y if label is not None)
+            if described is not None:
+                raise LabelError(
+                    f"{described}; AutoRegressor predicts numbers; learn_many(to_block(X, y)) learns each as a class"
+                )
+        return block
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance.
@@ -285,7 +297,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         Return the predictions in the form of `predict_many`.
         """
-        block = learned_block(X, y, w)
+        block = self._labelled_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
         classes, _, _ = self._engine.run(block)
         return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)

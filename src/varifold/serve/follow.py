@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from varifold.base.json_text import write_json
+from varifold.base.label_count import FIRST_ROWS, too_many_labels
 from varifold.base.learner import is_regressor, learns_unlabelled
 from varifold.errors import DataError, ParameterError, VarifoldError
 from varifold.serve.core import snapshot
@@ -20,7 +21,7 @@ from varifold.serve.core.models import check_name, lock_folder
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.lines import names_of, parse, row_of
 from varifold.streams.readers.context import MAX_LINE
-from varifold.streams.readers.targets import FIRST_ROWS, are_measured, many_labels_remedy, too_many_labels
+from varifold.streams.readers.targets import are_measured, many_labels_remedy
 
 _CHUNK = 1 << 20
 _SNAPSHOT_EVERY = 100_000

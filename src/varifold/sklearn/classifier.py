@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from varifold.base.label_count import too_many_labels
 from varifold.errors import LabelError, ParameterError
 from varifold.sklearn.estimator import VaryingEstimator, rows_of
 from varifold.sklearn.extra import (
@@ -17,7 +18,6 @@ from varifold.sklearn.extra import (
     column_or_1d,
     compute_sample_weight,
 )
-from varifold.streams.readers.targets import too_many_labels
 
 SORTED_ROWS = 30
 """With this number of rows, sorted labels are not a coincidence."""

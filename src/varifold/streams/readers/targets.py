@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import clear_labels
+from varifold.base.label_count import FIRST_ROWS, MOST_LABELS, too_many_labels
 from varifold.errors import DataError
 from varifold.streams.clock import in_order, looks_like_time
 from varifold.streams.readers.context import Context, unit_of
 from varifold.streams.stream import Batch
 
-__all__ = [
-    "FIRST_ROWS",
-    "are_measured",
-    "is_quantity",
-    "make_batch",
-    "many_labels_remedy",
-    "too_many_labels",
-]
+__all__ = ["are_measured", "is_quantity", "make_batch", "many_labels_remedy"]
 
-MOST_VALUES = 50
-"""More different numbers than this are a quantity if some are not whole, or if they are far apart."""
-FIRST_ROWS = 500
-"""Rows whose labels are counted before a learner reserves memory for each."""
 FEW_VALUES = 10
 """In a short stream more numbers than this are a quantity if some are not whole and most occur once; in as many rows or
 fewer, any are if one is not whole."""
@@ -110,16 +99,6 @@ def _reject_few_texts(block: Block) -> None:
         )
 
 
-def too_many_labels(labels: Iterable[Any]) -> str | None:
-    """Describe labels that are unlikely to be classes: over 50 different ones, more than half of the first rows."""
-    first = list(itertools.islice(labels, FIRST_ROWS))
-    different = list(dict.fromkeys(first))
-    if len(different) <= MOST_VALUES or 2 * len(different) <= len(first):
-        return None
-    shown = ", ".join(map(repr, different[:3]))
-    return f"{len(different)} different labels among the first {len(first)} rows, such as {shown}"
-
-
 def is_quantity(block: Block) -> bool:
     """Return whether the labels of a block are measurements rather than classes.
 
@@ -138,8 +117,8 @@ def are_measured(labels: Sequence[Any], rows: int) -> bool:
     if not n or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels):
         return False
     if all(float(y).is_integer() for y in labels):
-        return n > MOST_VALUES and max(labels) - min(labels) >= 2 * n
-    return rows <= FEW_VALUES or n > MOST_VALUES or (n > FEW_VALUES and 2 * n > rows)
+        return n > MOST_LABELS and max(labels) - min(labels) >= 2 * n
+    return rows <= FEW_VALUES or n > MOST_LABELS or (n > FEW_VALUES and 2 * n > rows)
 
 
 def _with_targets(context: Context, batch: Batch, rows: int) -> Batch:
