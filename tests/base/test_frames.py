@@ -199,7 +199,7 @@ def test_a_frame_with_a_number_to_predict_is_rejected_before_each_is_a_class():
     frame = pd.DataFrame({"load": np.arange(200.0)})
     numbers = np.arange(200.0) / 7
     for learn in (varifold.AROW().learn_many, varifold.AROW().predict_learn_many):
-        with pytest.raises(LabelError, match="200 different labels among the first 200 rows.*AutoRegressor"):
+        with pytest.raises(LabelError, match=r"200 different labels among the first 200 rows.*AutoRegressor"):
             learn(frame, numbers)
     model = varifold.AROW()
     model.learn_many(varifold.to_block(frame[:60], numbers[:60]))
