@@ -52,11 +52,11 @@ def learn_stream(
     the results equal those of one process that reads the rows of the key, wherever micro-batches were cut and whatever
     was killed and restarted. Learners are never dropped, however long their key is silent.
 
-    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind, problem, ask and
-    drawn. There is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an input row that
-    changed nothing: a value that cannot be learned, a label whose id is not known. A row that arrived after one of a
-    higher order is a problem as well, but it is processed on arrival. ``writeStream.partitionBy("kind")`` writes
-    problems to a separate folder.
+    The output has the columns key, id, label, probabilities (by label), steps (learned before), kind, problem, ask
+    and drawn. There is one row of kind ``"prediction"`` per instance. A row of kind ``"problem"`` describes an
+    input row that changed nothing: a value that cannot be learned, a label whose id is not known. A row that
+    arrived after one of a higher order is a problem as well, but it is processed on arrival.
+    ``writeStream.partitionBy("kind")`` writes problems to a separate folder.
 
     A detector, such as ``"autodetector"``, scores every row with features, then learns it; the column of `label` is
     not read. Its output has score, p_value and anomaly, whether that is an alarm at the detector's rate, instead of

@@ -302,7 +302,7 @@ def checked_weights(given, Py_ssize_t n):
         raise DataError(f"{len(weights) if weights.ndim else 1} weights for {n} instances")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise DataError(f"the weight of instance {int(bad[0])} is {weights[bad[0]]!r}; weights are finite and >= 0")
+        raise DataError(f"the weight of instance {int(bad[0])} is {float(weights[bad[0]])!r}; weights are finite and >= 0")
     return np.where(weights < SMALLEST_WEIGHT, 0.0, np.minimum(weights, LARGEST_WEIGHT))
 
 
