@@ -61,7 +61,8 @@ def test_a_store_of_one_learner_changes_only_its_figures(
     assert (found["gaps"], found["commit"]) == (earlier["gaps"], earlier["commit"])
     assert new["log_loss"] == pytest.approx(old["log_loss"], rel=1e-3)
     assert new["commit"] == "1234567"
-    assert "arow (electricity) of commit 1234567" in script.made({**found, "cells": {"electricity | arow": new}})
+    cells = {**found["cells"], "electricity | arow": new}
+    assert "arow (electricity) of commit 1234567" in script.made({**found, "cells": cells})
 
 
 def test_every_picture_is_there() -> None:
