@@ -219,3 +219,16 @@ def test_points_that_may_separate_thousands_are_reported_in_a_file_with_semicolo
     list(streams.read(path, target="y").blocks())
     path.write_text(path.read_text().replace("99.5;b", "99;b").replace(";", ","))
     list(streams.read(path, target="y").blocks())
+
+
+def test_the_example_of_a_warning_is_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    grouped = ["n.a.", *(f"1.{i:03d},5" for i in range(30))]
+    pointed = [*map(str, range(100)), "n.a.", *(f"1.{i:03d}" for i in range(100))]
+    for cells, message in [
+        (grouped, r"'x' is read with '\.' between thousands: 1\.000,5 is 1000\.5"),
+        (pointed, r"'x' is read with a decimal point: 1\.000 is 1;"),
+    ]:
+        path.write_text("x;y\n" + "".join(f"{x};{'ab'[i % 2]}\n" for i, x in enumerate(cells)))
+        with pytest.warns(VarifoldWarning, match=message), pytest.warns(VarifoldWarning, match=r"1 text such as 'n\.a"):
+            list(streams.read(path, target="y").blocks())

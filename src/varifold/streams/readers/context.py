@@ -16,7 +16,7 @@ from varifold.base.plural import plural
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, reject_dates
-from varifold.streams.readers.notation import THOUSANDS, Notation, detect_notations
+from varifold.streams.readers.notation import POINT, THOUSANDS, Notation, detect_notations
 from varifold.streams.stream import BLOCK_CELLS
 
 __all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type", "unit_of"]
@@ -100,6 +100,8 @@ class Context:
     """Whether further files may bring further columns."""
     warned: set[str | int] = field(default_factory=set)
     """Columns of mixed numbers and texts that were reported."""
+    doubtful: set[str | int] = field(default_factory=set)
+    """Columns whose points may separate thousands that were reported."""
     names_only: bool = False
     """Whether only the names of the columns are needed: no errors or warnings about their content."""
     encodings: list[str] = field(default_factory=list)
@@ -266,27 +268,28 @@ class Context:
         """Warn once about the columns in which separators of thousands were detected."""
         if not notations or self.thousands is not None or self.names_only:
             return
-        name, (decimal, thousands) = next(iter(notations.items()))
-        cell = next(cell for cell in cells[name] if thousands in cell)
+        name, notation = next(iter(notations.items()))
+        thousands = notation.thousands
+        cell, number = _first_number(cells[name], notation, thousands)
         others = "" if len(notations) == 1 else f" (and {len(notations) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is "
-            f"{parse_number(cell, decimal, thousands):g}; if that is wrong, pass decimal or thousands (--decimal, "
-            "--thousands)",
+            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:g}; if that is "
+            "wrong, pass decimal or thousands (--decimal, --thousands)",
             VarifoldWarning,
             stacklevel=2,
         )
 
     def report_points(self, names: Sequence[str], cells: Mapping[str, Sequence[str]]) -> None:
         """Warn once about columns whose points may separate thousands, in a file that separates cells by semicolons."""
-        new = [name for name in names if name not in self.warned]
+        new = [name for name in names if name not in self.doubtful]
         if not new:
             return
-        self.warned.update(new)
-        name, cell = new[0], next(cell for cell in cells[new[0]] if "." in cell)
+        self.doubtful.update(new)
+        name = new[0]
+        cell, number = _first_number(cells[name], POINT, ".")
         others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with a decimal point: {cell} is {float(cell):g}; if the point separates "
+            f"column {name!r}{others} is read with a decimal point: {cell} is {number:g}; if the point separates "
             "thousands, pass thousands='.' (--thousands .), else suppress this warning with decimal='.' (--decimal .)",
             VarifoldWarning,
             stacklevel=2,
@@ -384,6 +387,12 @@ def unit_of(texts: Sequence[str]) -> str | None:
             return None
         numbers.add(match[2])
     return units.pop() or None if len(numbers) >= FEWEST_NUMBERS else None
+
+
+def _first_number(cells: Iterable[str], notation: Notation, separator: str) -> tuple[str, float]:
+    """Return the first number with a separator and its value; texts such as "n.a." have the separator as well."""
+    numbers = ((cell, parse_number(cell, *notation)) for cell in cells if separator in cell)
+    return next((cell, number) for cell, number in numbers if number is not None)
 
 
 def _some(texts: list[str]) -> str:
