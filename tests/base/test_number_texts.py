@@ -23,6 +23,8 @@ LABELS = ["up", "down"] * 30
         ([f"{i}.5" for i in range(30)], True),
         ([f"-{i},5" for i in range(30)], True),
         ([f"1.{i}e-3" for i in range(30)], True),
+        ([f"E{100 + i}" for i in range(30)], False),
+        ([f".{i}" for i in range(30)], True),
         ([f"{i}.5" for i in range(19)], False),
         ([f"{10_000 + i}" for i in range(30)], False),
         ([f"{i:02}.03.2026" for i in range(1, 31)], False),
@@ -69,3 +71,23 @@ def test_json_lines(tmp_path):
         list(streams.read(path, target="y").blocks())
     assert len(caught) == 1
     list(streams.read(path, target="y", types={"p": "category"}).blocks())
+
+
+def test_a_column_is_reported_once():
+    pandas, sklearn = pytest.importorskip("pandas"), pytest.importorskip("varifold.sklearn")
+    chunks = [pandas.DataFrame({"p": [f"{10 * k + i}.5" for i in range(30)]}) for k in range(3)]
+    later = pandas.DataFrame({"p": ["0.5"] * 30, "q": [f"{i}.5" for i in range(30)]})
+    labels = [0, 1] * 15
+    for learn in (
+        varifold.AROW().learn_many,
+        varifold.AROW().predict_learn_many,
+        varifold.AROWRegressor().learn_many,
+        sklearn.VarifoldClassifier("arow").partial_fit,
+        sklearn.VarifoldRegressor("arow").partial_fit,
+    ):
+        with pytest.warns(VarifoldWarning, match="'p' holds numbers as texts") as caught:
+            for chunk in chunks:
+                learn(chunk, labels)
+        assert len(caught) == 1
+        with pytest.warns(VarifoldWarning, match="'q' holds numbers as texts"):
+            learn(later, labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -94,13 +94,16 @@ def to_block(
 
 
 def learned_block(
-    X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None, *, numeric: bool = False
+    X: Any, y: Iterable[Any] | None, w: Iterable[float] | None, known: Callable[[Any], bool], *, numeric: bool = False
 ) -> Block:
-    """Convert X to a block to learn from: only a Block may come without y."""
+    """Convert X to a block to learn from: only a Block may come without y.
+
+    Columns that are not `known` to the learner are checked for numbers as texts.
+    """
     if y is None and not isinstance(X, Block):
-        known = "target" if numeric else "label"
-        raise DataError(f"y is missing; pass a {known} per instance, None where it is not known, or call predict_many")
-    warn_frame_texts(X)
+        what = "target" if numeric else "label"
+        raise DataError(f"y is missing; pass a {what} per instance, None where it is not known, or call predict_many")
+    warn_frame_texts(X, known)
     return to_block(X, y, w, numeric=numeric)
 
 

@@ -234,7 +234,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     def _labelled_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
         """Convert X to a block to learn from; the first labels next to a frame must look like classes."""
-        block = learned_block(X, y, w)
+        block = learned_block(X, y, w, self._knows)
         if frames.is_frame(X) and not self.classes:
             described = too_many_labels(label for label in block.y if label is not None)
             if described is not None:

@@ -108,6 +108,10 @@ class Estimator(Saved, river_base.Estimator):
             )
         return described
 
+    def _knows(self, column: Name) -> bool:
+        """Return whether a column was learned, of numbers or of strings."""
+        return int(self._engine.space.id_of(column)) >= 0
+
     def rename(self, names: Mapping[Name, Name]) -> None:
         """Rename features and keep all that was learned about them: ``rename({"temp": "temp_v2"})``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from varifold.base.frames import is_frame, open_frame
@@ -17,7 +17,7 @@ MOST = 20
 _ROWS = 500
 """Rows of a frame that are looked at."""
 _CONVERT = "convert the column to numbers (pandas.read_csv has decimal=',' and thousands='.'), or to categories"
-_NUMBER = re.compile(r"(?=.*\d)\s*[-+]?(?:\d{1,3}(?:[.,' ]\d{3})+|\d*)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*")
+_NUMBER = re.compile(r"(?=[-+\s]*[.,]?\d)\s*[-+]?(?:\d{1,3}(?:[.,' ]\d{3})+|\d*)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*")
 
 
 def are_numbers(texts: Collection[str]) -> bool:
@@ -36,8 +36,8 @@ def warn_of_numbers(name: Any, text: str, remedy: str) -> None:
     )
 
 
-def warn_frame_texts(X: Any) -> None:
-    """Warn about the columns of a data frame whose numbers are texts; nothing if X is no frame."""
+def warn_frame_texts(X: Any, known: Callable[[Any], bool]) -> None:
+    """Warn about the columns of a data frame whose numbers are texts, except known ones; nothing if X is no frame."""
     if not is_frame(X):
         return
     import narwhals.stable.v1 as nw
@@ -45,7 +45,7 @@ def warn_frame_texts(X: Any) -> None:
     frame = open_frame(X)
     for name in frame.columns:
         series = frame.get_column(name)
-        if series.dtype != nw.String:
+        if series.dtype != nw.String or known(name):
             continue
         texts = [text for text in series.head(_ROWS).to_list() if isinstance(text, str) and text.strip()]
         texts = list(dict.fromkeys(texts))[:MOST]

@@ -156,7 +156,10 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
         None and NaN among the targets are targets that are not known.
         """
-        self._engine.run(_block(X, y, w), predict=False)
+        self._engine.run(self._learned_block(X, y, w), predict=False)
+
+    def _learned_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
+        return with_numbers(learned_block(X, y, w, self._knows, numeric=True))
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance.
@@ -172,7 +175,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
         Return the predictions in the form of `predict_many`.
         """
-        predictions, _ = self._engine.run(_block(X, y, w))
+        predictions, _ = self._engine.run(self._learned_block(X, y, w))
         return frames.label_column(predictions.tolist(), X)
 
     def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
@@ -209,7 +212,3 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         predictions: np.ndarray[Any, Any]
         predictions, _ = self._engine.run(with_numbers(block), schedule=checked_schedule(schedule), memos=memos)
         return predictions
-
-
-def _block(X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
-    return with_numbers(learned_block(X, y, w, numeric=True))

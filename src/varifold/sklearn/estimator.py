@@ -141,7 +141,8 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, learner: Any, X: Any, names: Names | None, y: NDArray[Any], weights: Any, shuffle: bool) -> None:
         """Learn the rows, permuted or in their order, and keep the learner."""
-        warn_frame_texts(X)
+        known = (getattr(self, "_columns", None) or []) if learner is getattr(self, "model_", None) else []
+        warn_frame_texts(X, known.__contains__)
         block = block_of(X, names, y, weights, numeric=self._task == "regression")
         if shuffle:
             block = block.take(check_random_state(self.random_state).permutation(len(block)))
