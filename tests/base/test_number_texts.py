@@ -85,9 +85,9 @@ def test_a_column_is_reported_once():
         sklearn.VarifoldClassifier("arow").partial_fit,
         sklearn.VarifoldRegressor("arow").partial_fit,
     ):
-        with pytest.warns(VarifoldWarning, match="'p' holds numbers as texts") as caught:
-            for chunk in chunks:
-                learn(chunk, labels)
-        assert len(caught) == 1
+        with pytest.warns(VarifoldWarning, match="'p' holds numbers as texts"):
+            learn(chunks[0], labels)
+        for chunk in chunks[1:]:
+            learn(chunk, labels)  # a warning would be an error
         with pytest.warns(VarifoldWarning, match="'q' holds numbers as texts"):
             learn(later, labels)

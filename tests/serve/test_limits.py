@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import re
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 import pytest
 
 from tests.serve.server import Server, instance
-from varifold.serve.http import protocol
+from varifold import AROW
+from varifold.serve.http import model_routes, protocol
 
 
 def address(server: Server) -> tuple[str, int]:
@@ -194,6 +199,26 @@ def test_the_features_of_a_wide_model_are_listed_in_part(make_server: Callable[.
         assert client.get("/models/m/features?limit=100001").status_code == 422
 
 
+def test_only_the_features_that_are_listed_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = AROW()
+    for label in (0, 1):
+        learner.learn_one({f"f{i}": 1.0 for i in range(500)}, label)
+    described: list[int] = []
+    describe = AROW._describe_features
+
+    def counted(learner: AROW, slots: list[int]) -> Any:
+        described.append(len(slots))
+        return describe(learner, slots)
+
+    monkeypatch.setattr(AROW, "_describe_features", counted)
+    state = SimpleNamespace(learner=learner, monitor=SimpleNamespace(features=list))
+    app: Any = SimpleNamespace(models={"m": SimpleNamespace(state=state)})
+    request: Any = SimpleNamespace(argument="m", query={"limit": "10"}.get)
+    found = asyncio.run(model_routes.features(app, request))
+    assert len(orjson.loads(found.body)["features"]) == 10
+    assert described == [10]
+
+
 def test_few_model_files_are_sent_at_a_time(make_server: Callable[..., Server]) -> None:
     server = make_server().start()
     with server.client() as client:
@@ -218,4 +243,7 @@ def test_few_model_files_are_sent_at_a_time(make_server: Callable[..., Server]) 
         while client.get("/models/m/file").status_code == 429 and time.monotonic() < end:
             time.sleep(0.05)
         assert client.get("/models/m/file").status_code == 200
+        found = re.search(r'varifold_requests_total\{route="file",status="200"\} (\S+)', client.get("/metrics").text)
+        assert found is not None
+        assert float(found[1]) >= 1
     assert server.stop() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -252,7 +253,7 @@ async def features(app: App, request: Request) -> Response:
         learner = None if given is None else learner.learner(given)
         if given is not None and learner is None:
             raise NotFoundError(f"the key {given[:80]!r} has not been learned")
-    known = learner._latest_features(most) if hasattr(learner, "features") else {}  # a Vote has none
+    known = learner._latest_features(most) if hasattr(learner, "_latest_features") else {}  # a Vote has none
     presence = {row["name"]: row["presence"] for row in state.monitor.features()}
     rows = {
         str(name): {
@@ -328,12 +329,14 @@ def _device(model: Model, request: Request) -> tuple[Key, Device]:
 
 async def file(app: App, request: Request) -> None:
     """Send the model file, as `learner.save` writes it."""
+    started = time.perf_counter()
     model = app.models[request.argument]
     with _one_of_the_files(app):
         seq, data = await model.packed()
         name = f'attachment; filename="{model.name}-{seq}.varifold"'.encode()
         response = Response(data, kind=b"application/octet-stream", headers=[(b"content-disposition", name)])
         await response.send(request.send)
+    app.metrics.count("file", response.status, time.perf_counter() - started)
 
 
 @contextlib.contextmanager
