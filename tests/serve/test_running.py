@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from websockets.sync.client import connect
 
 from tests.serve.server import Server, instance
 from varifold.cli import main
+from varifold.serve.http.protocol import Certificate, accept_tls
 
 CONFIG = """
 host = "127.0.0.1"
@@ -169,6 +171,25 @@ def test_connections_without_a_handshake_leave_file_descriptors_to_the_state(
     with httpx.Client(base_url=server.url, verify=context) as client:
         assert client.get("/healthz").status_code == 200
     assert server.stop() == 0
+
+
+def test_handshakes_end_with_the_server(tmp_path: Path) -> None:
+    own = Certificate(*certificate(tmp_path, "first"))
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.setblocking(False)
+            accepting = asyncio.create_task(accept_tls(listening, asyncio.Protocol, own, set(), 10))
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            while len(asyncio.all_tasks()) < 3:
+                await asyncio.sleep(0.01)
+            accepting.cancel()
+            await asyncio.wait({accepting})
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+            writer.close()
+
+    asyncio.run(main())
 
 
 def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], tmp_path: Path) -> None:

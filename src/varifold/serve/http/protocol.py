@@ -86,20 +86,24 @@ async def accept_tls(
                 make, connection, ssl=certificate.context, ssl_handshake_timeout=_HEAD_SECONDS
             )
 
-    while True:
-        try:
-            connection, _ = await loop.sock_accept(listening)
-        except OSError as error:
-            warning(f"a connection could not be accepted: {error}")
-            await asyncio.sleep(1.0)
-            continue
-        if len(connections) + len(under_way) >= most:
-            connection.close()
-            await asyncio.sleep(0)
-            continue
-        task = loop.create_task(shake_hands(connection))
-        under_way.add(task)
-        task.add_done_callback(under_way.discard)
+    try:
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                warning(f"a connection could not be accepted: {error}")
+                await asyncio.sleep(1.0)
+                continue
+            if len(connections) + len(under_way) >= most:
+                connection.close()
+                await asyncio.sleep(0)
+                continue
+            task = loop.create_task(shake_hands(connection))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+    finally:
+        for task in under_way:
+            task.cancel()
 
 
 class LimitedProtocol(HttpToolsProtocol):
