@@ -24,6 +24,7 @@ LABELS = ["up", "down"] * 30
         ([f"-{i},5" for i in range(30)], True),
         ([f"1.{i}e-3" for i in range(30)], True),
         ([f"E{100 + i}" for i in range(30)], False),
+        ([f"030 {100 + i} 000" for i in range(30)], False),
         ([f".{i}" for i in range(30)], True),
         ([f"{i}.5" for i in range(19)], False),
         ([f"{10_000 + i}" for i in range(30)], False),
@@ -71,6 +72,7 @@ def test_json_lines(tmp_path):
         list(streams.read(path, target="y").blocks())
     assert len(caught) == 1
     list(streams.read(path, target="y", types={"p": "category"}).blocks())
+    list(streams.read(path, target="y", key="p").blocks())
 
 
 def test_a_column_is_reported_once():

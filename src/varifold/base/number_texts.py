@@ -17,7 +17,7 @@ MOST = 20
 _ROWS = 500
 """Rows of a frame that are looked at."""
 _CONVERT = "convert the column to numbers (pandas.read_csv has decimal=',' and thousands='.'), or to categories"
-_NUMBER = re.compile(r"(?=[-+\s]*[.,]?\d)\s*[-+]?(?:\d{1,3}(?:[.,' ]\d{3})+|\d*)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*")
+_NUMBER = re.compile(r"(?=[-+\s]*[.,]?\d)\s*[-+]?(?:[1-9]\d{0,2}(?:[.,' ]\d{3})+|\d*)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*")
 
 
 def are_numbers(texts: Collection[str]) -> bool:

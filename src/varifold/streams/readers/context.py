@@ -188,7 +188,7 @@ class Context:
                 self._warn_units(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
-            if typed and given is None and not self.names_only:
+            if typed and given is None and name != self.key and not self.names_only:
                 self._warn_texts(name, sample)
             if column.type == "category" and given is None and not self.names_only:
                 self._warn_identifier(name, sample)
