@@ -1,10 +1,11 @@
 """Compare regressors that learn instances without a target with the same ones ignoring them.
 
     python -m benchmarks.few_targets [--model copularegressor] [--shares 0.01 0.05 0.1] [--seeds 0 1 2 3 4]
+                                      [--scenario vfs:0.5]
 
-Streams of at most 2,000 rows, half of the values absent; targets are drawn at random. Every prediction after the first
-target counts. Columns: the MAE if instances without a target are ignored, its relative difference if they are learned,
-and the standard error of that over the seeds, in the last line over the streams.
+Streams of at most 2,000 rows, half of the values absent by default; targets are drawn at random. Every prediction after
+the first target counts. Columns: the MAE if instances without a target are ignored, its relative difference if they are
+learned, and the standard error of that over the seeds, in the last line over the streams.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ MADE = {"3 factors, 12": lambda seed: factors(seed, 12), "3 factors, 40": lambda
 NAMES = [*(name for name in STREAMS if name != "ChickWeights"), *MADE, "independent"]
 
 
-def stream(name: str, seed: int) -> Rows:
+def stream(name: str, seed: int, scenario: str) -> Rows:
     """Return a stream: abalone and diabetes in another order per seed, the others as they are or are made."""
     made = (independent(seed) if name == "independent" else {**STREAMS, **MADE}[name](seed))[:ROWS]
     if name in ("abalone", "diabetes"):
         made = [made[i] for i in np.random.default_rng(seed).permutation(len(made))]
     block = to_block([x for x, _ in made], [y for _, y in made], numeric=True)
-    varied = streams.prepare(block, "vfs:0.5", seed=seed, shuffle=False).block
+    varied = streams.prepare(block, scenario, seed=seed, shuffle=False).block
     return list(zip(varied.rows(), varied.targets.tolist(), strict=True))
 
 
@@ -79,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.05, 0.1])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--scenario", default="vfs:0.5", help="what hides values; vfs:0 hides none")
     args = parser.parse_args(argv)
     ignoring = parse_model(args.model)
     learning = parse_model(f"{args.model}:unlabelled=learn") if ignoring.takes("unlabelled") else ignoring
@@ -88,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for name in NAMES:
             found = []
             for seed in args.seeds:
-                rows = stream(name, seed)
+                rows = stream(name, seed, args.scenario)
                 found.append(
                     [
                         mae(made(), rows, share, made_learn, seed)

@@ -14,6 +14,7 @@ import pytest
 import varifold
 from varifold import checks, datasets, streams
 from varifold.base import plugins
+from varifold.base.spec import append_parameters
 from varifold.bench.tables import find_table
 from varifold.cli import main
 from varifold.errors import DataError, EntryPointError, ParameterError, UnknownNameError
@@ -40,6 +41,7 @@ def nothing():
     return [1, 2]
 
 NUMBER = 3
+Mine = varifold.AROW
 TABLE = __file__.replace("mine_own.py", "mine.toml")
 '''
 TOML = """
@@ -153,6 +155,30 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
         find_table("gone.toml")
     with pytest.raises(UnknownNameError, match=r"NAME\.toml"):
         find_table("mine")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_grid_over_the_parameters_of_a_class(capsys: pytest.CaptureFixture[str]) -> None:
+    method = 'default = "mine_own:Mine"\npaper = "mine_own:Mine"\ngrid = { r = [0.1, 1] }'
+    Path("searched.toml").write_text("repeats = 1\n" + BARE.replace('default = "arow"', method))
+    assert main(["bench", "run", "searched.toml", "--store", "s.sqlite"]) == 0
+    done = capsys.readouterr().err
+    assert "3 cells run" in done
+    assert "left out" not in done
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("olvf", "olvf:C=2"),
+        ("olvf:paper", "olvf:paper,C=2"),
+        ("olvf:B=1", "olvf:B=1,C=2"),
+        ("mine:Mine", "mine:Mine:C=2"),
+        ("mine:Mine:B=1", "mine:Mine:B=1,C=2"),
+    ],
+)
+def test_parameters_are_appended(text: str, expected: str) -> None:
+    assert append_parameters(text, "C=2") == expected
 
 
 @pytest.mark.usefixtures("package")

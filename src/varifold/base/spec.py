@@ -30,6 +30,7 @@ __all__ = [
     "MOST_NESTED",
     "ModelSpec",
     "Nested",
+    "append_parameters",
     "nesting",
     "parameters",
     "parse_model",
@@ -229,6 +230,14 @@ def _split_class(text: str, imports: bool, may_detect: bool) -> tuple[str, str]:
     raise UnknownNameError(
         f"there is no model {shortened(head)}{nearest(head, models)} (`varifold models` lists all{own})"
     )
+
+
+def append_parameters(text: str, parameters: str) -> str:
+    """Append ``key=value,...`` to the specification of a learner, ``module:Class`` included."""
+    head, rest = split_name(text)
+    _, after = split_name(rest)
+    begun = rest if head in models or head in detectors else after
+    return f"{text}{',' if begun else ':'}{parameters}"
 
 
 def parse_spec(

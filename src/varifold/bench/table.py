@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from varifold.base.spec import append_parameters
 from varifold.bench.cell import Cell
 from varifold.bench.published import Published
 from varifold.bench.sources import length
@@ -332,5 +333,5 @@ def _with(text: str, parameters: str) -> str:
         key = pair.partition("=")[0]
         text, found = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)
         if not found:
-            text += f"{',' if ':' in text else ':'}{pair}"
+            text = append_parameters(text, pair)
     return text

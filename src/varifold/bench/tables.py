@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 from varifold.base.nearest import nearest
 from varifold.base.plugins import entry_points_of, from_entry_point
+from varifold.base.spec import append_parameters
 from varifold.bench.published import read_published
 from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, Variant
 from varifold.errors import DataError, UnknownNameError
@@ -26,7 +27,7 @@ def _spread(raw: Any, grid: dict[str, list[Any]] | None) -> tuple[str, ...]:
     if not grid:
         return texts
     settings = [",".join(f"{k}={v}" for k, v in zip(grid, values, strict=True)) for values in product(*grid.values())]
-    return tuple(f"{t}{',' if ':' in t else ':'}{s}" for t in texts for s in settings)
+    return tuple(append_parameters(text, setting) for text in texts for setting in settings)
 
 
 def _method(raw: dict[str, Any]) -> Method:

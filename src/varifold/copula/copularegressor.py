@@ -69,7 +69,8 @@ class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
     gamma_r = max(gamma_min, c / (k + c)) with k = (L of earlier updates) / batch, times min(1, L / U) if r has no
     target: S <- (1 - gamma) S + sum w_r gamma_r M_r / sum w_r, where gamma is the weighted mean of the gamma_r. The
     values of such an instance enter the windows with probability L / U, by a hash of the step, so that the windows of
-    features and target span the same time. An empty instance, or one before the first target, teaches nothing.
+    features and target span the same time. An empty instance, or one before the first target, teaches nothing. If one
+    feature nearly determines the target, the ranks of both are less exact so: leave such instances out.
 
     `explain_one` attributes to each column its terms of m, scaled by the effect of m on the prediction. The weight of a
     feature is the absolute correlation of its score with the target's.
