@@ -60,7 +60,7 @@ def test_every_step_is_that_of_the_equations(settings: dict[str, Any], grades: b
 @pytest.mark.parametrize("every", [2, 5, 12])
 @pytest.mark.parametrize("settings", [{}, {"window": 30, "batch": 7, "max_dense": 4}])
 def test_every_step_without_a_target_is_that_of_the_equations(settings: dict[str, Any], every: int) -> None:
-    model = CopulaRegressor(**settings)
+    model = CopulaRegressor(**settings, unlabelled="learn")
     renamed = {"W": settings.get("window", 200), "b": settings.get("batch", 20)}
     plain = PlainCopulaRegressor(**renamed, max_dense=settings.get("max_dense", 512) + 1)
     for step, (x, y, w) in enumerate(machine(300, seed=every)):
@@ -78,7 +78,7 @@ def test_every_step_without_a_target_is_that_of_the_equations(settings: dict[str
 def test_rare_targets_keep_their_node_while_features_compete() -> None:
     """The target is always under the copula, however few instances have one."""
     rng = np.random.default_rng(4)
-    model = CopulaRegressor(max_dense=3)
+    model = CopulaRegressor(max_dense=3, unlabelled="learn")
     for t in range(2000):
         level = float(rng.normal())
         x = {f"f{j}": level + 0.1 * float(rng.normal()) for j in range(6)}
@@ -98,29 +98,26 @@ def test_instances_without_a_target_help_where_features_are_correlated() -> None
             values = slopes @ f + 0.5 * rng.normal(size=12)
             rows.append(({f"f{j}": float(v) for j, v in enumerate(values) if rng.random() < 0.5}, float(f.sum())))
         for learn in errors:
-            model = CopulaRegressor()
+            model = CopulaRegressor(unlabelled="learn" if learn else "ignore")
             for t, (x, y) in enumerate(rows):
                 errors[learn] += abs(model.predict_one(x) - y) if t > 100 else 0.0
-                if t % 20 == 0:
-                    model.learn_one(x, y)
-                elif learn:
-                    model.learn_one(x, None)
+                model.learn_one(x, y if t % 20 == 0 else None)
     assert errors[True] < 0.95 * errors[False]
 
 
 def test_a_file_with_more_rows_without_a_target_than_rows_is_rejected() -> None:
-    model = CopulaRegressor(batch=7)
+    model = CopulaRegressor(batch=7, unlabelled="learn")
     for t, (x, y, w) in enumerate(machine(100)):
         model.learn_one(x, y if t % 3 == 0 else None, w)
     names, labels, arrays = model._engine.dump()
     arrays["model.unlabelled"] = np.array([101.0])
     with pytest.raises(ValueError, match=r"101 of \d+ rows have no target"):
-        CopulaRegressor(batch=7)._engine.fill(names, labels, arrays)
+        CopulaRegressor(batch=7, unlabelled="learn")._engine.fill(names, labels, arrays)
 
 
 def test_the_default_regressor_lets_its_copula_learn_without_a_target() -> None:
     """Its copula has the correlation of a regressor that learns the same instances alone."""
-    alone, ignores = CopulaRegressor(window=500, max_dense=64), AutoRegressor()
+    alone, ignores = CopulaRegressor(window=500, max_dense=64, unlabelled="learn"), AutoRegressor()
     auto = AutoRegressor(unlabelled="learn")
     for t, (x, y, _) in enumerate(machine(300, seed=9)):
         for model in (alone, auto, ignores):
@@ -188,7 +185,7 @@ def test_it_is_ahead_of_a_linear_regressor_where_absent_features_follow_from_oth
 
 @pytest.mark.parametrize("every", [1, 4])
 def test_a_restored_learner_goes_on_to_the_bit(every: int) -> None:
-    model = CopulaRegressor(batch=7, max_features=6)
+    model = CopulaRegressor(batch=7, max_features=6, unlabelled="learn")
     twin = model.clone()
     for t, (x, y, w) in enumerate(machine(200, seed=8)):
         known = t % every == 0

@@ -93,7 +93,7 @@ def _latent() -> Model:
 
 
 def _copula() -> RegressionModel:
-    return CopulaRegression(TargetCopula(window=500, max_dense=65))
+    return CopulaRegression(TargetCopula(window=500, max_dense=65), learn_unlabelled=True)
 
 
 def _window_forest(trees: int, window: int) -> Model:

@@ -107,11 +107,11 @@ cdef class CopulaRegression(RegressionModel):
     cdef double* chance            # scratch [window]: probability of each value in the target's window, ascending
     cdef Py_ssize_t known          # values in the target's window when `chance` was made
 
-    def __cinit__(self, TargetCopula copula not None):
+    def __cinit__(self, TargetCopula copula not None, bint learn_unlabelled=False):
         self.copula = copula
         self.shifted = Space()
         self.sees_empty = True
-        self.learns_unlabelled = True
+        self.learns_unlabelled = learn_unlabelled
         self.arrays.scratch(&self.inner_slot, per_slot())
         self.arrays.scratch(&self.inner_raw, per_slot())
         self.arrays.scratch(&self.place, per_slot())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from varifold.base.blocks import to_block
 from varifold.base.declared import declared
 from varifold.base.learner import Instance, UnscaledLearner
-from varifold.base.params import Constraint, Integer
+from varifold.base.params import Constraint, Integer, OneOf
 from varifold.base.regressor import VaryingRegressor
 from varifold.copula._copularegressor import CopulaRegression, TargetCopula
 from varifold.copula.parameters import CopulaParameters, settings_of
@@ -50,6 +50,9 @@ class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
         See `OVFM`.
     max_dense
         Maximum number of features under the copula; if there are more, it covers the recently most active ones.
+    unlabelled
+        What becomes of instances without a target (``learn_one(x, None)``): with ``"learn"`` the copula of the features
+        learns them; with ``"ignore"`` nothing happens.
     max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
@@ -63,14 +66,14 @@ class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
     value represent the tails. The prediction is the mean of the window's values under these probabilities. It lies
     within the targets of the window: the method cannot extrapolate.
 
-    *Without a target* (``learn_one(x, None)``) the instance is learned with the target as an absent value, so that
+    *Without a target* (``unlabelled="learn"``) the instance is learned with the target as an absent value, so that
     features tell how they depend on one another. The U instances without a target together weigh at most as much as
     the L with one. In the update of the correlation the moments M_r of row r have the step
     gamma_r = max(gamma_min, c / (k + c)) with k = (L of earlier updates) / batch, times min(1, L / U) if r has no
     target: S <- (1 - gamma) S + sum w_r gamma_r M_r / sum w_r, where gamma is the weighted mean of the gamma_r. The
     values of such an instance enter the windows with probability L / U, by a hash of the step, so that the windows of
     features and target span the same time. An empty instance, or one before the first target, teaches nothing. If one
-    feature nearly determines the target, the ranks of both are less exact so: leave such instances out.
+    feature nearly determines the target, the ranks of both are less exact so: keep ``"ignore"``.
 
     `explain_one` attributes to each column its terms of m, scaled by the effect of m on the prediction. The weight of a
     feature is the absolute correlation of its score with the target's.
@@ -93,18 +96,23 @@ class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
 
     """
 
-    _parameters: ClassVar[dict[str, Constraint]] = {"max_dense": Integer(1, 8191)}
+    _parameters: ClassVar[dict[str, Constraint]] = {
+        "max_dense": Integer(1, 8191),
+        "unlabelled": OneOf("learn", "ignore"),
+    }
     _cost = "O(present³ + present² absent + present absent²)"
 
     max_dense: int = 512
+    unlabelled: str = "ignore"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
-        yield {"max_dense": 3, "batch": 7, "window": 40}
+        yield {"max_dense": 3, "batch": 7, "window": 40, "unlabelled": "learn"}
 
     def _model(self) -> CopulaRegression:
-        return CopulaRegression(TargetCopula(**settings_of(self), max_dense=self.max_dense + 1))
+        copula = TargetCopula(**settings_of(self), max_dense=self.max_dense + 1)
+        return CopulaRegression(copula, learn_unlabelled=self.unlabelled == "learn")
 
     def predict_distribution_one(self, x: Instance) -> Distribution:
         """Return the distribution of the target given the present features; its mean is ``predict_one(x)``."""
