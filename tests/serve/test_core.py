@@ -546,7 +546,7 @@ def test_a_batch_equals_its_rows_one_by_one(method: str) -> None:
     assert learners.digest(together.learner) == learners.digest(apart.learner)
     assert together.monitor.dump() == apart.monitor.dump()
     assert together.take_unwritten() == apart.take_unwritten()
-    assert together.budget.used >= apart.budget.used  # memory that a prediction reserves is counted too
+    assert together.budget.used > 0.999 * apart.budget.used  # what the system adds to a request for memory differs
 
 
 def test_a_batch_stops_at_the_budget_row_by_row() -> None:
@@ -556,3 +556,24 @@ def test_a_batch_stops_at_the_budget_row_by_row() -> None:
     assert 100 < state.learned < 3_000
     assert results[-1]["status"] == 507
     assert state.learner.steps == state.seq == state.learned == sum("seq" in result for result in results)
+
+
+def test_each_row_of_a_batch_is_looked_at_a_few_times_only() -> None:
+    """Rows that are more than an instance with a label, as `follow` has them, do not begin the batch again."""
+
+    class Rows(list[Any]):
+        seen = 0
+
+        def __iter__(self) -> Any:
+            for row in super().__iter__():
+                self.seen += 1
+                yield row
+
+        def __getitem__(self, index: Any) -> Any:
+            found = super().__getitem__(index)
+            self.seen += len(found) if isinstance(index, slice) else 1
+            return found
+
+    rows = Rows(({"x": {"a": float(i)}, "y": i % 2, "predict": True}, b"{}") for i in range(200))
+    ModelState("m", learners.make("arow", {}), Limits()).apply_rows(rows)
+    assert rows.seen <= 2 * len(rows)

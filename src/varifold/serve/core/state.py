@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import itertools
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -247,7 +246,7 @@ class ModelState:
         results: list[dict[str, Any]] = []
         while len(results) < len(rows):
             if not self.keyed and not self.detects:
-                results += self._learn_plain(itertools.islice(rows, len(results), None))
+                results += self._learn_plain(rows, len(results))
             for body, text in rows[len(results) : len(results) + 1]:
                 try:
                     results.append(self.apply(body, text))
@@ -255,15 +254,15 @@ class ModelState:
                     results.append({"error": shortened(error), "status": getattr(error, "status", 422)})
         return results
 
-    def _learn_plain(self, rows: Iterable[tuple[dict[str, Any], bytes]]) -> list[dict[str, Any]]:
-        """Learn rows up to the first that is more than an instance with a known label, or that is rejected.
+    def _learn_plain(self, rows: Sequence[tuple[dict[str, Any], bytes]], start: int) -> list[dict[str, Any]]:
+        """Learn rows from `start` up to the first that is rejected, or more than an instance with a known label.
 
         It does what `_learn` does with each, within one allowance of memory. The row at which it stops changes nothing.
         """
         learner, monitor, labels = self._learner, self.monitor, self._labels
         first, seq, learned = self.seq + 1, self.seq, []
         with self.budget.learning() as counted, contextlib.suppress(VarifoldError, MemoryError):
-            for body, text in rows:
+            for body, text in map(rows.__getitem__, range(start, len(rows))):
                 y = body.get("y")
                 if len(body) != 2 or y is None or "x" not in body or (labels is not None and y not in labels):
                     break
