@@ -75,14 +75,8 @@ cdef class TargetCopula(Copula):
             moved += self.row_w[i]
         self.move(gamma * moved / total if n else gamma)
 
-    def dump(self, Py_ssize_t size):
-        arrays = Copula.dump(self, size)
-        if self.unlabelled[0] == 0.0:    # files of learners that were given all targets stay as they were
-            del arrays["unlabelled"]
-        return arrays
-
     def fill(self, dict arrays, Py_ssize_t capacity):
-        Copula.fill(self, {"unlabelled": np.zeros(1), **arrays}, capacity)
+        Copula.fill(self, arrays, capacity)
         if self.unlabelled[0] > self.updates[0] * self.batch + self.rows:
             raise ValueError(f"{self.unlabelled[0]:g} of {self.updates[0] * self.batch + self.rows} rows have no target")
 
