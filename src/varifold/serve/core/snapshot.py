@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from varifold.base.atomic import write_all
+from varifold.base.estimator import Estimator
 from varifold.serve.core.database import PART
 from varifold.serve.core.errors import StateError
 from varifold.serve.core.state import ModelState
 
 CAN_FORK = sys.platform == "linux"
-_SMALL_BYTES, _SMALL_ITEMS = 4_000_000, 2_000
-"""Up to this size, copying a state is faster than forking."""
+_SMALL_BYTES, _SMALL_NAMES = 4_000_000, 5_000
+"""Bytes of arrays, and features and devices, up to which copying a state is faster than forking."""
 
 
 def begin(state: ModelState) -> Iterator[bytes]:
@@ -45,9 +46,11 @@ def split(parts: list[bytes]) -> Iterator[bytes]:
 
 
 def _is_small(state: ModelState) -> bool:
-    items = state.items + len(state.devices)
-    held = getattr(state.learner, "state_bytes", None)
-    return held is not None and sum(held().values()) <= _SMALL_BYTES and items <= _SMALL_ITEMS
+    learner = state.learner
+    if not isinstance(learner, Estimator):  # it is made of several
+        return False
+    names = len(learner._engine.space) + len(state.devices)
+    return names <= _SMALL_NAMES and sum(learner.state_bytes().values()) <= _SMALL_BYTES
 
 
 def _fork(state: ModelState) -> tuple[int, BinaryIO]:
