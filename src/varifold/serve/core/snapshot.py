@@ -21,7 +21,7 @@ from varifold.serve.core.state import ModelState
 
 CAN_FORK = sys.platform == "linux"
 _SMALL_BYTES, _SMALL_NAMES = 4_000_000, 5_000
-"""Bytes of arrays, and features and devices, up to which copying a state is faster than forking."""
+"""Bytes of arrays, and features, up to which copying a state is faster than forking."""
 
 
 def begin(state: ModelState) -> Iterator[bytes]:
@@ -49,8 +49,7 @@ def _is_small(state: ModelState) -> bool:
     learner = state.learner
     if not isinstance(learner, Estimator):  # it is made of several
         return False
-    names = len(learner._engine.space) + len(state.devices)
-    return names <= _SMALL_NAMES and sum(learner.state_bytes().values()) <= _SMALL_BYTES
+    return len(learner._engine.space) <= _SMALL_NAMES and sum(learner.state_bytes().values()) <= _SMALL_BYTES
 
 
 def _fork(state: ModelState) -> tuple[int, BinaryIO]:
