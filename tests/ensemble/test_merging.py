@@ -265,6 +265,7 @@ def test_what_cannot_be_merged_is_rejected() -> None:
         ([arow, varifold.PA()], "of one class. Got a AROW first and a PA at place 2"),
         ([arow, varifold.AROW(r=3.0)], "'r' is 10.0 first and 3.0 at place 2"),
         ([varifold.ORF3V(), varifold.ORF3V()], "ORF3V has no state that adds up.*Vote"),
+        ([varifold.AutoRegressor(), varifold.AutoRegressor()], "AutoRegressor has no state that adds up"),
         ([object()], "learners of this library. Got a object"),
     ):
         with pytest.raises(ParameterError, match=message):

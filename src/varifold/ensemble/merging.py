@@ -123,14 +123,14 @@ def _check_alike(parts: Sequence[Any]) -> None:
                 f"place {place}; Vote([...]) takes learners of several classes"
             )
         _check_options(pack_params(first), pack_params(part), type(first).__name__, place)
+    if first._engine.model.merging() is None:
+        instead = "" if is_regressor(first) else "; Vote([...]) predicts with all of them"
+        raise ParameterError(f"{type(first).__name__} has no state that adds up, so it cannot be merged{instead}")
     if getattr(first, "coverages", ()):
         raise ParameterError(
             f"{type(first).__name__}s with coverages={first.coverages!r} cannot be merged: each measured the errors of "
             "its own predictions, and the merged learner predicts differently. Make them with coverages=()"
         )
-    if first._engine.model.merging() is None:
-        instead = "" if is_regressor(first) else "; Vote([...]) predicts with all of them"
-        raise ParameterError(f"{type(first).__name__} has no state that adds up, so it cannot be merged{instead}")
 
 
 def _check_options(first: Mapping[str, Any], other: Mapping[str, Any], owner: str, place: int) -> None:
