@@ -174,6 +174,7 @@ cdef class Instance:
         cdef int found = quick_read(value, &number)
         cdef int32_t s, i
         cdef uint8_t kind
+        cdef object name, given
         s = quick_find(self.space, key)
         if found == ABSENT:
             return pending
@@ -185,15 +186,15 @@ cdef class Instance:
         if found == NUMBER and kind & NUMERIC:
             self.append(s, number)
             return pending
+        name, given = <object> key, <object> value   # kept: to allocate may collect garbage, which runs code
         if pending is None:
             pending = []
-        name = <object> key
         if found == NUMBER:
             if s >= 0:
                 self.note_column(s)
             pending.append((name, None, None, number))
             return pending
-        level = plain_text(<object> value)
+        level = plain_text(given)
         i = self.space.find_level(s, level) if s >= 0 else -1
         if i >= 0:
             self.append(i, 1.0)
