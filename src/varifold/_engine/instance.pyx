@@ -16,7 +16,7 @@ from varifold._engine.names.binding cimport Binding, slot_of
 from varifold._engine.names.table cimport INDICATOR, NUMERIC, quick_find
 from varifold._engine.order cimport MARKED_WORDS, by_marks, order_row, sort_pairs, sort_unique
 from varifold._engine.names.reading cimport (
-    ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read,
+    ABSENT, BAD, LARGEST, NUMBER, canonical_name, check_size, conflict_error, name_error, plain_dict, plain_text, quick_read,
     repeated_error, runs_no_code, value_error,
 )
 from varifold._engine.robust cimport absorb_strip_robust
@@ -186,6 +186,8 @@ cdef class Instance:
         if found == NUMBER and kind & NUMERIC:
             self.append(s, number)
             return pending
+        if s < 0:
+            check_size(<object> key, self.space.step + 1)
         name, given = <object> key, <object> value   # kept: to allocate may collect garbage, which runs code
         if pending is None:
             pending = []

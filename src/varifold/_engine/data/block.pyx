@@ -347,7 +347,7 @@ def checked_targets(given, Py_ssize_t n):
 
 def target_error(value, str where):
     """Return the error for a target that is not a finite number."""
-    shown = repr(value)
+    shown = "too large for a float" if isinstance(value, int) else repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return TargetError(f"the target {where} is {shown} of type {type(value).__name__}; a regressor learns finite numbers; "
                        "None or NaN means that the target is not known")
