@@ -112,6 +112,18 @@ def test_explanations_name_the_cost():
     assert "(decision)" not in AROW().explain_one(x)
 
 
+@pytest.mark.parametrize("given", [{"objective": "balanced"}, {"costs": {"p": 5.0, "q": 0.1}}])
+def test_explanations_sum_next_to_a_large_score(given):
+    model = varifold.OLIDS(scale="none", **given)
+    for step in range(40):
+        model.learn_one({"a": 1e150 if step % 9 == 8 else step / 7, "b": float(step % 3)}, "pq"[step % 2])
+    x = {"a": 0.3, "b": 0.2}
+    margins, parts = model.margins_one(x), model.explain_one(x)
+    predicted = model.predict_one(x)
+    largest = max(abs(part) for part in parts.values())
+    assert math.isclose(math.fsum(parts.values()), margins[predicted], rel_tol=1e-9, abs_tol=1e-9 * (1 + largest))
+
+
 def test_balanced_names_one_over_the_frequency():
     model = NB3(objective="balanced")
     for x, y in pairs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import varifold
 from tests._engine.test_out_of_memory import assert_same, state
 from varifold._engine.names.vocabulary import clear_labels
-from varifold.errors import DataError, FeatureNameError, LabelError
+from varifold.errors import DataError, FeatureNameError, FeatureValueError, LabelError, TargetError
 
 
 class Moody(str):
@@ -201,3 +202,42 @@ def test_a_weight_that_is_none_is_rejected(w: Any) -> None:
     with pytest.raises(DataError, match="weight"):
         learner.learn_one({"x": 1.0}, "a", w)
     assert learner.steps == 0
+
+
+LONG = 10**5000
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("x", [{LONG: 1.0}, {LONG: "x"}, {"a": LONG}, {1: 1.0, LONG: 0.5}, {np.str_("a"): -LONG}])
+def test_an_int_that_has_no_text_is_rejected(x: dict[Any, Any], many: bool) -> None:
+    model = varifold.AROW()
+    with pytest.raises((FeatureNameError, FeatureValueError), match=r"int of 16,610 bits|int too large for a float"):
+        model.learn_many([x], [1]) if many else model.learn_one(x, 1)
+    assert model.steps == 0
+    model.to_bytes()
+
+
+def test_labels_keys_and_targets_of_too_many_digits_are_rejected() -> None:
+    model, by_key = varifold.AROW(), varifold.PerKey(varifold.AROW(), key="k")
+    for rejected in (lambda: model.learn_one({"a": 1.0}, LONG), lambda: model.learn_many([{"a": 1.0}], [(LONG,)])):
+        with pytest.raises(LabelError, match="16,610 bits"):
+            rejected()
+    with pytest.raises(LabelError, match="16,610 bits"):
+        by_key.learn_one({"k": LONG, "a": 1.0}, 1)
+    regressor = varifold.AROWRegressor()
+    with pytest.raises(TargetError, match="too large"):
+        regressor.learn_one({"a": 1.0}, LONG)
+    with pytest.raises(TargetError, match="too large"):
+        regressor.learn_many([{"a": 1.0}], [LONG])
+    with pytest.raises(FeatureNameError, match="16,610 bits"):
+        varifold.Vocabulary().add(LONG)
+    assert model.steps == by_key.steps == regressor.steps == 0
+    for saved in (model, by_key, regressor):
+        saved.to_bytes()
+
+
+def test_a_signalling_nan_is_no_label() -> None:
+    model = varifold.AROW()
+    model.learn_one({"a": 1.0}, decimal.Decimal("sNaN"))
+    model.learn_many([{"a": 1.0}], [decimal.Decimal("sNaN")])
+    assert (model.steps, model.classes) == (0, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -247,6 +248,21 @@ def test_learners_without_state_add_nothing() -> None:
     one = learn(varifold.AROW(), stream(50))
     assert_near(one, varifold.merge([varifold.AROW(), one, varifold.AROW()]), stream(20, seed=2), 1e-12)
     assert varifold.merge([varifold.AROW(), varifold.AROW()]).predict_one({"f0": 1.0}) is None
+
+
+@pytest.mark.parametrize("labels", [("a",), ("a", "b"), ("a", "b", "c")])
+@pytest.mark.parametrize("name", ["ovfm", "gaussiannb"])
+def test_a_part_without_labels_leaves_what_is_predicted_from_labels(name: str, labels: tuple[str, ...]) -> None:
+    one, other = learn(varifold.models[name](), stream(60, labels=labels)), varifold.models[name]()
+    for x, _ in stream(60, seed=2):
+        other.learn_one(x, None)
+    merged = varifold.merge([other, one])
+    assert (merged.steps, merged.classes) == (120, one.classes)
+    proba = merged.predict_proba_one(stream(1)[0][0])
+    assert math.isclose(sum(proba.values()), 1.0)
+    if name == "ovfm":
+        raw = [learner._engine.dump()[2]["model.raw.state"] for learner in (one, merged)]
+        assert np.abs(raw[1]).max() > 0.5 * np.abs(raw[0]).max()
 
 
 def test_how_the_data_was_read_is_kept_where_all_agree() -> None:

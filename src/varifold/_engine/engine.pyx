@@ -223,7 +223,7 @@ cdef class Engine:
         self.target.read(y)
         weight = weight_of(w, self.space.step + 1)
         self.instance.gather(x)
-        if not (self.target.has_truth or self.model.learns_unlabelled):
+        if weight == 0.0 or not (self.target.has_truth or self.model.learns_unlabelled):
             return 0 if self.instance.unknown == 0 else self.check_names()
         if self.target.predicts_first():
             self.target.begin(False, self.target.conformal is not None)

@@ -16,7 +16,7 @@ from varifold._engine.names.binding cimport Binding, slot_of
 from varifold._engine.names.table cimport INDICATOR, NUMERIC, quick_find
 from varifold._engine.order cimport MARKED_WORDS, by_marks, order_row, sort_pairs, sort_unique
 from varifold._engine.names.reading cimport (
-    ABSENT, BAD, LARGEST, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read,
+    ABSENT, BAD, LARGEST, NUMBER, canonical_name, check_size, conflict_error, name_error, plain_dict, plain_text, quick_read,
     repeated_error, runs_no_code, value_error,
 )
 from varifold._engine.robust cimport absorb_strip_robust
@@ -174,6 +174,7 @@ cdef class Instance:
         cdef int found = quick_read(value, &number)
         cdef int32_t s, i
         cdef uint8_t kind
+        cdef object name, given
         s = quick_find(self.space, key)
         if found == ABSENT:
             return pending
@@ -185,15 +186,17 @@ cdef class Instance:
         if found == NUMBER and kind & NUMERIC:
             self.append(s, number)
             return pending
+        if s < 0:
+            check_size(<object> key, self.space.step + 1)
+        name, given = <object> key, <object> value   # kept: to allocate may collect garbage, which runs code
         if pending is None:
             pending = []
-        name = <object> key
         if found == NUMBER:
             if s >= 0:
                 self.note_column(s)
             pending.append((name, None, None, number))
             return pending
-        level = plain_text(<object> value)
+        level = plain_text(given)
         i = self.space.find_level(s, level) if s >= 0 else -1
         if i >= 0:
             self.append(i, 1.0)

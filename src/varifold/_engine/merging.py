@@ -236,7 +236,7 @@ class Part:
     def learned(self) -> NDArray[np.bool_]:
         """Mask of the united problems that this learner has learned."""
         if self.union.problems == 1:
-            return np.ones(1, dtype=np.bool_)
+            return np.full(1, len(self._classes) > 0)
         found = np.zeros(self.union.problems, dtype=np.bool_)
         found[self._classes] = True
         return found
@@ -271,14 +271,15 @@ class Part:
     def _problems(self) -> list[tuple[int, int, bool]]:
         """Return (united problem, own problem, whether its sign turns) for each united problem that was learned.
 
-        With one or two labels there is one problem, in which the second label is +1; see `BinaryRule`.
+        With one or two labels there is one problem, in which the second label is +1; see `BinaryRule`. A learner that
+        learned without labels has none.
         """
         own = self._classes.tolist()
         if len(own) > 2:
             return [(united, mine, False) for mine, united in enumerate(own)]
         if self.union.problems > 1:
             return [(united, 0, mine == 0) for mine, united in enumerate(own)]
-        return [(0, 0, own[0] == 1)]  # the first label is +1 here
+        return [(0, 0, own[0] == 1)] if own else []  # the first label is +1 here
 
 
 # ---------------------------------------------------------------------- how numbers are combined

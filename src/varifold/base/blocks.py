@@ -127,10 +127,10 @@ def _weights(w: Any) -> NDArray[np.float64] | None:
     if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not _is_iterable(w):
         raise DataError(f"w is a {type(w).__name__}; pass a sequence of weights, one per instance")
     if isinstance(w, np.ndarray) and w.dtype.kind in _NUMBERS and w.ndim == 1:
-        return np.array(w, dtype=np.float64)
+        return np.asarray(np.ma.filled(w.astype(np.float64), np.nan))  # NaN where masked, which is rejected
     weights = list(w)
     for i, weight in enumerate(weights):
-        if not isinstance(weight, numbers.Real | np.bool_ | decimal.Decimal):
+        if not isinstance(weight, numbers.Real | np.bool_ | decimal.Decimal) or isinstance(weight, np.timedelta64):
             raise DataError(f"the weight of instance {i} is {weight!r}; weights are finite numbers >= 0")
     try:
         return np.array([float(weight) for weight in weights])

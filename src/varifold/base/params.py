@@ -12,6 +12,9 @@ import numpy as np
 
 from varifold.errors import ParameterError
 
+SMALLEST, LARGEST = 1e-50, 1e50
+"""Sizes of parameters other than 0: beyond them, products with weights and values are not finite."""
+
 
 class Constraint(Protocol):
     """Values that a parameter accepts."""
@@ -32,9 +35,17 @@ def _bounds(low: float | None, high: float | None, open_low: bool) -> str:
     return " and ".join(parts)
 
 
+def _extreme(v: float) -> bool:
+    """Return whether the size of a number is beyond those of parameters; NaN is."""
+    return v != 0.0 and not SMALLEST <= abs(v) <= LARGEST
+
+
 @dataclass(frozen=True)
 class Real:
-    """A finite number in an interval, closed above; closed below unless `open_low`."""
+    """A number in an interval, closed above; closed below unless `open_low`.
+
+    Its size is 0 or from SMALLEST to LARGEST, unless the interval begins above 0.
+    """
 
     low: float | None = None
     high: float | None = None
@@ -48,7 +59,7 @@ class Real:
             v = float(value)
         except OverflowError:
             return False
-        if not math.isfinite(v) or (self.high is not None and v > self.high):
+        if (not self.low and _extreme(v)) or (self.high is not None and v > self.high):
             return False
         return self.low is None or (v > self.low if self.open_low else v >= self.low)
 
@@ -126,4 +137,12 @@ def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[
         if name in values and not constraint.accepts(values[name]):
             raise ParameterError(
                 f"The {name!r} parameter of {owner} must be {constraint.describe()}. Got {values[name]!r} instead."
+                f"{_about_sizes(values[name])}"
             )
+
+
+def _about_sizes(value: object) -> str:
+    """Describe the sizes of parameters, if a number has another one."""
+    if not isinstance(value, float) or not math.isfinite(value) or not _extreme(value):
+        return ""
+    return f" Numbers other than 0 are from {SMALLEST:g} to {LARGEST:g} in size."

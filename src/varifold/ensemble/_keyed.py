@@ -182,8 +182,8 @@ class KeyedLearner(Saved):
             raise FeatureValueError(
                 f"the key {self.key!r} is {key!r} in an instance for one learner per key; give a str or an int"
             )
-        if type(key) is not str and type(key) is not int:
-            key = plain_label(key)  # a subclass may compare or hash otherwise
+        if type(key) is not str:
+            key = plain_label(key)  # a subclass may compare or hash otherwise; an int may be too long for a file
         return key, {name: value for name, value in x.items() if name != self.key}
 
     # ------------------------------------------------------------------ one instance

@@ -1,5 +1,6 @@
 """Blocks: many instances as CSR over a vocabulary that only grows."""
 
+cimport cython
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -11,7 +12,10 @@ from varifold._engine.names.reading cimport ABSENT, LARGEST, NUMBER, read_value,
 from varifold._engine.names.vocabulary cimport Labels, Vocabulary
 from varifold.errors import DataError, TargetError
 
+cdef object UNCHECKED = object()   # in place of indptr: the arrays follow, and were checked
 
+
+@cython.final
 cdef class Block:
     """Instances in CSR form: ``indptr``, vocabulary ``indices``, ``values``, label ``codes``, ``weights``, ``targets``.
 
@@ -20,11 +24,14 @@ cdef class Block:
     missing.
     """
 
-    def __init__(self, Vocabulary vocabulary, indptr, indices, values, codes=None, Labels labels=None, weights=None,
-                 targets=None):
+    def __cinit__(self, Vocabulary vocabulary, indptr, indices, values, codes=None, Labels labels=None, weights=None,
+                  targets=None):
+        # not in __init__, which can be called again on a block, or not at all
         if vocabulary is None:
             raise DataError("a block needs a vocabulary; make one with varifold.Vocabulary()")
         self.vocabulary = vocabulary
+        if indptr is UNCHECKED:
+            return
         self.labels = Labels() if labels is None else labels
         self.indptr = own_copy("indptr", indptr, np.int64)
         self.indices = own_copy("indices", indices, np.int32)
@@ -181,7 +188,7 @@ cdef class Block:
                     # always written, counted if kept: no branch to mispredict
                     out_idx[p] = idx[k]
                     out_val[p] = val[k]
-                    p += kept[k]
+                    p += kept[k] != 0    # bytes of an array of bools may be other than 0 and 1
                 out_ptr[i + 1] = p
         if 2 * p < len(self.indices):
             indices, values = indices[:p].copy(), values[:p].copy()
@@ -195,8 +202,7 @@ cdef class Block:
 
 cdef trusted(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, weights, targets):
     """Make a block of arrays that come from a checked one."""
-    cdef Block b = Block.__new__(Block)
-    b.vocabulary = vocabulary
+    cdef Block b = Block.__new__(Block, vocabulary, UNCHECKED, None, None)
     b.labels = labels
     b.indptr = np.ascontiguousarray(indptr, dtype=np.int64)
     b.indices = np.ascontiguousarray(indices, dtype=np.int32)
@@ -218,11 +224,17 @@ def adopt(Vocabulary vocabulary, indptr, indices, values, codes, Labels labels, 
 
 
 cdef int freeze(Block b) except -1:
-    """Make the arrays read-only, so that the checks stay true."""
-    for array in (b.indptr, b.indices, b.values, b.codes, b.weights, b.targets):
-        if array is not None:
-            array.flags.writeable = False
+    """Make the arrays read-only for good, so that the checks stay true."""
+    b.indptr, b.indices, b.values = frozen(b.indptr), frozen(b.indices), frozen(b.values)
+    b.codes, b.weights, b.targets = frozen(b.codes), frozen(b.weights), frozen(b.targets)
     return 0
+
+
+cdef object frozen(object array):
+    """Return a read-only view of an array, which setflags() cannot make writeable again, or None."""
+    if array is None or not array.flags.writeable:
+        return array
+    return np.asarray(memoryview(array).toreadonly())
 
 
 def own_copy(str name, given, dtype):
@@ -313,6 +325,8 @@ def checked_targets(given, Py_ssize_t n):
     cdef Py_ssize_t i
     if hasattr(given, "to_numpy") and not hasattr(given, "tolist"):
         given = given.to_numpy()
+    if isinstance(given, np.ma.MaskedArray):
+        given = given.tolist()  # None where it is masked
     if not (isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.ndim == 1):
         values = given.tolist() if hasattr(given, "tolist") else list(given)
         given = np.full(len(values), np.nan)
@@ -333,7 +347,7 @@ def checked_targets(given, Py_ssize_t n):
 
 def target_error(value, str where):
     """Return the error for a target that is not a finite number."""
-    shown = repr(value)
+    shown = "too large for a float" if isinstance(value, int) else repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return TargetError(f"the target {where} is {shown} of type {type(value).__name__}; a regressor learns finite numbers; "
                        "None or NaN means that the target is not known")

@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 
 from varifold._engine.data.block cimport trusted
 from varifold._engine.names.reading cimport (
-    ABSENT, BAD, NUMBER, canonical_name, conflict_error, name_error, plain_dict, plain_text, quick_read,
+    ABSENT, BAD, NUMBER, canonical_name, check_size, conflict_error, name_error, plain_dict, plain_text, quick_read,
     repeated_error, runs_no_code, value_error,
 )
 from varifold._engine.names.vocabulary cimport Labels, Vocabulary
@@ -86,6 +86,7 @@ cdef class Builder:
         cdef int found = quick_read(value, &number)
         cdef int32_t i
         cdef object name = <object> key
+        check_size(name, len(self.ends))
         if found == ABSENT:
             return 0
         if found == BAD:

@@ -10,6 +10,9 @@ cdef extern from "Python.h":
 cdef extern from "varifold/_engine/constants.h":
     const double LARGEST "VARIFOLD_LARGEST"   # larger magnitudes are clamped to it, since their squares overflow
 
+cdef enum:
+    MOST_BITS = 2000   # of an int that is a name or a label; Python writes no text of much larger ones
+
 # The kind of a value that was read.
 cdef enum Read:
     BAD = -1
@@ -19,6 +22,7 @@ cdef enum Read:
 
 cdef bint is_numpy_scalar(PyObject* value) noexcept
 cdef str plain_text(object text)
+cdef int check_size(object name, int64_t step) except -1
 cdef object canonical_name(object name)
 cdef dict plain_dict(object x, int64_t step)
 cdef int read_value(PyObject* value, double* out) except -3

@@ -42,10 +42,11 @@ cdef object repeated_error(object name, int64_t step):
 
 cdef object value_error(object name, object value, int64_t step):
     if isinstance(value, (float, int, decimal.Decimal, np.generic)):
-        shown = f"{value!r} of type {type(value).__name__}"
         if isinstance(value, int) and not isinstance(value, bool):
             shown = "an int too large for a float"
-        elif not isinstance(value, (np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
+        else:
+            shown = f"{value!r} of type {type(value).__name__}"
+        if not isinstance(value, (int, np.complexfloating, np.datetime64, np.timedelta64, np.bytes_, np.void)):
             try:
                 shown = "-inf" if value < 0 else "inf"
             except TypeError:
@@ -68,6 +69,14 @@ cdef object value_error(object name, object value, int64_t step):
     )
 
 
+cdef int check_size(object name, int64_t step) except -1:
+    """Reject an int that has too many digits for a file; Python writes no text of it either."""
+    if PyLong_CheckExact(name) and name.bit_length() > MOST_BITS:
+        raise FeatureNameError(f"a feature name at step {step:,} is an int of {name.bit_length():,} bits; use ints of at "
+                               f"most {MOST_BITS:,} bits, or a str")
+    return 0
+
+
 cdef str plain_text(object text):
     """Return the exact str of a str or a subclass, whose own __str__ may differ, as that of an Enum."""
     return <str> text if PyUnicode_CheckExact(text) else str.__str__(text)
@@ -75,14 +84,19 @@ cdef str plain_text(object text):
 
 cdef object canonical_name(object name):
     """Return the exact str or int of a name, or None if it is neither."""
-    if PyUnicode_CheckExact(name) or PyLong_CheckExact(name):
+    if PyUnicode_CheckExact(name):
+        return name
+    if PyLong_CheckExact(name):
+        check_size(name, 1)
         return name
     if PyUnicode_Check(name):
         return plain_text(name)
     if PyBool_Check(name) or isinstance(name, np.bool_):
         return None
     if PyLong_Check(name) or isinstance(name, np.integer):
-        return int(name)
+        exact = int(name)
+        check_size(exact, 1)
+        return exact
     return None
 
 

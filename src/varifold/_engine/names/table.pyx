@@ -44,7 +44,7 @@ cdef inline Py_ssize_t larger(Py_ssize_t capacity) noexcept:
     return 2 * capacity if capacity < 4096 else capacity + (capacity >> 3)
 
 
-def check_flat(names, kinds, columns, free_ids):
+cdef check_flat(list names, list kinds, list columns, list free_ids):
     """Raise ValueError unless the parts of a table's flat form belong together."""
     size = len(names)
     if not size or not len(kinds) == len(columns) == size or names[0] is not None:
@@ -53,9 +53,11 @@ def check_flat(names, kinds, columns, free_ids):
     empty = set()
     allowed = tuple(int(k) for k in (NUMERIC, COLUMN, NUMERIC + COLUMN, INDICATOR))
     for i in range(1, size):
-        name, kind, column = names[i], int(kinds[i]), int(columns[i])
+        name, kind, column = names[i], kinds[i], columns[i]
         if name is None:
             empty.add(i)
+        elif type(name) is not str and type(name) is not int:
+            raise ValueError(f"the name {name!r} is neither a str nor an int")
         if kind not in (allowed if name is not None else (0,)):
             raise ValueError(f"the name {name!r} has no kind {kind}")
         if kind != INDICATOR:
@@ -67,7 +69,7 @@ def check_flat(names, kinds, columns, free_ids):
         if (type(name), name) in seen and name is not None:
             raise ValueError(f"the name {name!r} is there twice")
         seen.add((type(name), name))
-    if len(free_ids) != len(empty) or {int(i) for i in free_ids} != empty:
+    if len(free_ids) != len(empty) or set(free_ids) != empty:
         raise ValueError("the free ids are not those without a name")
 
 
@@ -375,6 +377,9 @@ cdef class NameTable:
         cdef object name
         if self.size != 1:
             raise ValueError("fill() needs an empty table")
+        # exact lists, which cannot be other ones after the check
+        names, free_ids = list(names), [int(i) for i in free_ids]
+        kinds, columns = [int(kind) for kind in kinds], [int(column) for column in columns]
         check_flat(names, kinds, columns, free_ids)
         self.grow(max(FIRST_CAPACITY, len(names)))
         self.size = len(names)
@@ -393,5 +398,5 @@ cdef class NameTable:
                 c = self.column[i]
                 column_name = <object> self.key[c]
                 self.levels.setdefault(c, {})[(<object> self.key[i])[len(str(column_name)) + 1:]] = <int32_t> i
-        self.free_ids = [int(i) for i in free_ids]
+        self.free_ids = free_ids
         self.rehash(self.table_size(0))

@@ -11,7 +11,7 @@ from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport int32_t
 
 from varifold._engine.names.table cimport INDICATOR, NameTable
-from varifold._engine.names.reading cimport canonical_name, conflict_error, name_error, plain_text
+from varifold._engine.names.reading cimport MOST_BITS, canonical_name, conflict_error, name_error, plain_text
 from varifold.errors import DataError, LabelError
 
 DEEPEST_LABEL = 20
@@ -123,6 +123,8 @@ def is_missing(y):
         return bool(y != y)
     except (TypeError, ValueError):  # an array has no truth value
         return False
+    except ArithmeticError:  # a Decimal that is a signalling NaN
+        return True
 
 
 def plain_label(y, step=None):
@@ -151,8 +153,13 @@ cdef object _exact(object y, int depth):
         raise LabelError(f"the label has more than {DEEPEST_LABEL} tuples within one another; use fewer")
     if PyUnicode_Check(y):
         return plain_text(y)
+    if PyBool_Check(y):
+        return y
     if PyLong_Check(y):
-        return y if PyBool_Check(y) else int.__int__(y)
+        whole = int.__int__(y)
+        if whole.bit_length() > MOST_BITS:  # too many digits for a file, and for repr()
+            raise LabelError(f"a label is an int of {whole.bit_length():,} bits; use ints of at most {MOST_BITS:,} bits")
+        return whole
     if PyFloat_Check(y):
         return float.__float__(y)
     if PyBytes_Check(y):

@@ -2,6 +2,7 @@
 
 cimport cython
 import zlib
+from math import fsum
 
 import numpy as np
 
@@ -416,9 +417,10 @@ cdef class ClassTarget(Target):
         if self.sees_instance():
             parts, others, rest = self.contributions(c)
         if self.decision.kind != MOST_PROBABLE:
-            shift, decided = self.decision.parts(c, self.scores[c], self.chances[c])
+            likelihood, decided = self.decision.parts(c, self.scores[c], self.chances[c])
+            if likelihood is not None:  # not rest + (likelihood - score), which loses the parts next to a large score
+                rest = likelihood - fsum([*parts.values(), *others.values()])
             others.update(decided)
-            rest += shift
         if rest != 0.0:
             others[INTERCEPT] = others.get(INTERCEPT, 0.0) + rest
         return parts, others

@@ -93,12 +93,12 @@ cdef class Decision:
         return argmax(k, self.margin)
 
     def parts(self, Py_ssize_t c, double score, double probability):
-        """Return (intercept, by name): what turns a label's score into its margin.
+        """Return (log-probability, by name): to what the intercept completes the score, and what the decision adds.
 
-        The intercept makes a log-probability of the score; the cost's logarithm is ``(decision)``. Minus an expected
-        cost is no sum over features: it has its own name, and ``(decision)`` subtracts the score.
+        The cost's logarithm is ``(decision)``. Minus an expected cost is no sum over features: it has its own name, and
+        ``(decision)`` subtracts the score, whose intercept stays (None).
         """
         if self.kind == COST_MATRIX:
-            return 0.0, {"(decision)": -score, "(minus expected cost)": self.margin[c]}
+            return None, {"(decision)": -score, "(minus expected cost)": self.margin[c]}
         likelihood = log(max(probability, SMALLEST))
-        return likelihood - score, {"(decision)": self.margin[c] - likelihood}
+        return likelihood, {"(decision)": self.margin[c] - likelihood}

@@ -9,6 +9,7 @@ import narwhals.stable.v1 as nw
 
 from varifold._engine.names.vocabulary import is_missing
 from varifold.base.blocks import to_block
+from varifold.base.frames import open_frame
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
@@ -38,7 +39,7 @@ def read_stored(context: Context, source: Source) -> Iterator[Batch]:
     source.close()
     try:
         context.require(_stored_names(source), source.name)
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(source, error) from error
     return _stored_batches(context, source)
 
@@ -50,10 +51,11 @@ def _stored_batches(context: Context, source: Source) -> Iterator[Batch]:
         batches = _parquet(context, source) if source.format == "parquet" else _ipc(source)
         start = 0
         for batch in batches:
+            batch.validate(full=True)  # offsets of a damaged file may lie outside its memory
             for part in _bounded_parts(arrow.Table.from_batches([batch])):
                 yield from _frame_batches(context, source.name, part, start)
                 start += part.num_rows
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(source, error) from error
 
 
@@ -126,7 +128,7 @@ def read_frame(context: Context, frame: Any) -> Iterator[Batch]:
 
 
 def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Iterator[Batch]:
-    table = nw.from_native(frame, eager_only=True)
+    table = open_frame(frame)
     context.require(table.columns, file)
     for name in _INDEXES:
         if name in table.columns:
