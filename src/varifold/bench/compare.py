@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ import numpy as np
 from varifold.bench.cell import Cell, Outcome
 from varifold.bench.published import Published
 from varifold.bench.runner import missing_model
-from varifold.bench.statistics import Floats
+from varifold.bench.statistics import Floats, win_tie_loss
 from varifold.bench.table import Data, Method, Setting, Slot, Table
 
 __all__ = [
@@ -110,6 +111,27 @@ class Filled:
             printed = self.published(setting, data, method, metric)
             return math.nan if printed is None or printed.mean is None else printed.mean
         return self.number(setting, data, method, kind).mean(metric)
+
+    def rows(
+        self, setting: Setting, methods: Iterable[str], kinds: Iterable[str], metric: str
+    ) -> dict[str, list[float]]:
+        """Return the means of methods, each of one kind, by data set, where all of them have one."""
+        entries = list(zip(methods, kinds, strict=True))
+        rows = {d.name: [self.value(setting, d, m, k, metric) for m, k in entries] for d in self.data_in(setting)}
+        return {name: row for name, row in rows.items() if not any(map(math.isnan, row))}
+
+    def tests(
+        self, setting: Setting, last: str, others: Iterable[str], column: str, metric: str
+    ) -> tuple[int, int, int]:
+        """Count the paired t-tests of `last` against each other method on each data set: won, lost, all."""
+        sign = 1 if lower_is_better(metric) else -1
+        pairs = []
+        for data, other in itertools.product(self.data_in(setting), others):
+            a, b = (self.number(setting, data, method, column) for method in (last, other))
+            if len(a.outcomes) == len(b.outcomes) > 1:
+                pairs.append((sign * a.values(metric), sign * b.values(metric)))
+        won, _, lost = win_tie_loss([a for a, _ in pairs], [b for _, b in pairs])
+        return won, lost, len(pairs)
 
     def doubt(self, cell: Published) -> str:
         """Return what contradicts a printed number; empty if nothing does."""

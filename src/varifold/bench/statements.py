@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from varifold.bench.compare import Filled
-from varifold.bench.statistics import ALPHA, Ranking, rank, win_tie_loss
+from varifold.bench.statistics import ALPHA, Ranking, rank
 from varifold.bench.table import Setting
 
 __all__ = ["STATEMENTS", "Finding", "Statement", "Verdict", "check_statements"]
@@ -79,15 +79,11 @@ class Evidence:
         kinds: Iterable[str] | None = None,
     ) -> dict[str, list[float]]:
         """Return the means of the methods by data set, where all of them have one."""
-        filled, where = self.table(table), self.setting(table, setting)
         methods = list(methods)
-        by_method = list(kinds) if kinds is not None else [self.kind] * len(methods)
-        rows = {
-            d.name: [filled.value(where, d, m, k, metric) for m, k in zip(methods, by_method, strict=True)]
-            for d in filled.data_in(where)
-            if data is None or d.name in data
-        }
-        rows = {name: row for name, row in rows.items() if not any(math.isnan(v) for v in row)}
+        by_method = [self.kind] * len(methods) if kinds is None else kinds
+        rows = self.table(table).rows(self.setting(table, setting), methods, by_method, metric)
+        if data is not None:
+            rows = {name: row for name, row in rows.items() if name in data}
         if not rows:
             raise NoNumbersError
         return rows
@@ -99,15 +95,7 @@ class Evidence:
 
     def tests(self, table: str, setting: str, last: str, others: Iterable[str]) -> tuple[int, int]:
         """Count the paired t-tests on each data set: those that `last` wins, and all. Printed numbers have none."""
-        filled, where = self.table(table), self.setting(table, setting)
-        won = count = 0
-        for data in filled.data_in(where):
-            mine = filled.number(where, data, last, self.kind)
-            for other in others:
-                theirs = filled.number(where, data, other, self.kind)
-                if mine and theirs and len(mine.outcomes) == len(theirs.outcomes) > 1:
-                    won += win_tie_loss([mine.values("cer")], [theirs.values("cer")])[0]
-                    count += 1
+        won, _, count = self.table(table).tests(self.setting(table, setting), last, others, self.kind, "cer")
         if not count:
             raise NoNumbersError
         return won, count

@@ -13,6 +13,7 @@ from varifold.base.plural import plural
 from varifold.base.spec import parse_model, parse_spec, regressor_for
 from varifold.bench.sources import file_name
 from varifold.bench.table import Data, Method, Setting, Table
+from varifold.datasets.registry import Entry
 from varifold.errors import ParameterError
 from varifold.streams.readers.sources import OWN_LABELS
 
@@ -66,7 +67,6 @@ def define(
         order.
 
     """
-    from varifold.datasets import find
     from varifold.streams.scenarios.registry import SCENARIOS
     from varifold.streams.scenarios.spec import parse
 
@@ -76,14 +76,12 @@ def define(
     if any(is_detector(parse_model(text, imports=True, detectors=True).cls) for text in listed):
         raise ParameterError("detectors predict no target; compare them with `varifold bench run anomaly --models ...`")
     options = dict(reading or {})
-    load = _files(paths, target, options) if is_file else _data_set(paths[0], target, options)
-    entry = None if is_file else find(load)
-    numeric = (entry is not None and entry.task == "regression") or _is_numeric(
-        listed, paths if is_file else [], target, options
-    )
+    entry = None if is_file else _data_set(paths[0], target, options)
+    load = _files(paths, target, options) if entry is None else entry.name
+    numeric = _is_numeric(listed, entry, paths, target, options)
     if numeric:
         listed = [regressor_for(parse_model(text, imports=True)).text for text in listed]
-        load = file_name(paths, target, {**options, "target_type": "number"}) if is_file else load
+        load = file_name(paths, target, {**options, "target_type": "number"}) if entry is None else load
     parse(scenario, SCENARIOS)
     label = " ".join(Path(path).name for path in paths) if is_file else paths[0]
     return {
@@ -99,14 +97,18 @@ def define(
     }
 
 
-def _is_numeric(models: list[str], paths: list[str], target: str | None, reading: Mapping[str, Any]) -> bool:
-    """Return whether this is regression: a learner is a regressor, or the target of the files is a number."""
+def _is_numeric(
+    models: list[str], entry: Entry | None, paths: list[str], target: str | None, reading: Mapping[str, Any]
+) -> bool:
+    """Return whether this is regression: of the data set, of a learner, or because the files' target is a number."""
     from varifold.streams import read
 
+    if entry is not None and entry.task == "regression":
+        return True
     if any(is_regressor(parse_model(text, imports=True).cls) for text in models):
         return True
     kind = reading.get("target_type")
-    if kind is None and paths:
+    if kind is None and entry is None:
         kind = read(paths, target=target, **reading).target_type
     return kind == "number"
 
@@ -138,14 +140,14 @@ def _files(paths: list[str], target: str | None, reading: Mapping[str, Any]) -> 
     return file_name(paths, target, reading)
 
 
-def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> str:
+def _data_set(name: str, target: str | None, reading: Mapping[str, Any]) -> Entry:
     from varifold.datasets import find
 
     others = [option for option in reading if option != "target_type"]
     if target or others:
         option = "target" if target else others[0].replace("_", "-")
         raise ParameterError(f"there is no file {name!r} (--{option} is for files; a data set knows its own)")
-    return find(name).name
+    return find(name)
 
 
 def _title(data: str, scenario: str) -> str:

@@ -12,7 +12,7 @@ from varifold.base.plural import plural
 from varifold.base.spec import parameters, split_name
 from varifold.bench.compare import Filled, Number, largest_gaps, lower_is_better, mark, tally
 from varifold.bench.published import Published
-from varifold.bench.statistics import ALPHA, paired_t
+from varifold.bench.statistics import ALPHA, average_ranks, paired_t
 from varifold.bench.table import Data, Method, Setting, Table
 
 __all__ = ["Grid", "Shown", "parameter_grid", "result_grid", "size_grid", "study_grid", "summary_grid", "time_grid"]
@@ -203,8 +203,6 @@ def _rank_rows(
 
     They are over the data sets on which every method of the group has a number.
     """
-    from varifold.bench.statistics import average_ranks
-
     table = filled.table
     first = ("printed",) if any(key[3] == metric for key in filled.printed) else ()
     by_method = [(*first, *table.columns(setting, m)) for m in methods]
@@ -212,25 +210,18 @@ def _rank_rows(
     if len(methods) < 2:
         return []
     sign = 1 if lower_is_better(metric) else -1
+    names = [m.name for m in methods]
     means: dict[str, list[str]] = {}
     ranks: dict[str, list[str]] = {}
     for kind in kinds:
-        rows = [
-            [filled.value(setting, data, m.name, kind, metric) for m in methods] for data in filled.data_in(setting)
-        ]
-        scores = np.array([row for row in rows if not any(math.isnan(v) for v in row)]).reshape(-1, len(methods))
-        means[kind] = [short(v) for v in scores.mean(axis=0)] if len(scores) else ["–"] * len(methods)
-        ranks[kind] = [f"{r:.2f}" for r in average_ranks(sign * scores)] if len(scores) else ["–"] * len(methods)
+        rows = filled.rows(setting, names, [kind] * len(names), metric)
+        scores = np.array(list(rows.values())).reshape(-1, len(names))
+        means[kind] = [short(v) for v in scores.mean(axis=0)] if rows else ["–"] * len(names)
+        ranks[kind] = [f"{r:.2f}" for r in average_ranks(sign * scores)] if rows else ["–"] * len(names)
+    places = [(kind, i) for i, own in enumerate(by_method) for kind in own]
+    blank = [Shown("")] * further
     return [
-        (
-            title,
-            [
-                Shown(texts[kind][i] if kind in texts else "", tone="quiet")
-                for i, own in enumerate(by_method)
-                for kind in own
-            ]
-            + [Shown("")] * further,
-        )
+        (title, [Shown(texts[kind][i] if kind in texts else "", tone="quiet") for kind, i in places] + blank)
         for title, texts in (("average", means), ("average rank", ranks))
     ]
 

@@ -96,29 +96,29 @@ def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None
     setting = setting or filled.table.settings[0]
     names, data = entries(filled), filled.table.data
     rated = np.array([[_number(filled, setting, each, name).rated(metric) for each in data] for name in names])
-    best = np.array([np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T])
-    order = sorted(range(len(names)), key=lambda i: _order(rated, i))
+    best, order = _best(rated), sorted(range(len(names)), key=lambda i: _order(rated, i))
     rows = []
     for i in order:
         cells = []
         for j, each in enumerate(data):
             number = _number(filled, setting, each, names[i])
-            if not number:
-                cells.append(Shown("–", tone="gap", tip=number.gap))
-                continue
-            deviation = _deviation(number, metric) if spread else math.nan
-            cells.append(
-                Shown(
-                    shown(number.mean(metric)),
-                    "" if math.isnan(deviation) else f"±{shown(deviation)}",
-                    "▸" if rated[i, j] == best[j] else "",
-                    "better" if rated[i, j] == best[j] else "",
-                    tip=number.text,
-                )
-            )
+            deviation = _deviation(number, metric) if number and spread else math.nan
+            text = "" if math.isnan(deviation) else f"±{shown(deviation)}"
+            cell = _cell(number.mean(metric), text, rated[i, j] == best[j], number.text)
+            cells.append(cell if number else Shown("–", tone="gap", tip=number.gap))
         rows.append((names[i], cells))
     title = METRIC[metric] if len(filled.table.settings) == 1 else f"{setting.title}: {METRIC[metric]}"
     return Grid([(title, len(data))], [each.name for each in data], rows)
+
+
+def _best(rated: Floats) -> list[float]:
+    """Return the least of each column; NaN if it has none."""
+    return [float(np.nanmin(column)) if np.isfinite(column).any() else math.nan for column in rated.T]
+
+
+def _cell(value: float, spread: str, best: bool, tip: str = "") -> Shown:
+    """Make the cell of a number, marked if it is the best of its column."""
+    return Shown(shown(value), spread, "▸" if best else "", "better" if best else "", tip=tip)
 
 
 def _deviation(number: Number, metric: str) -> float:
@@ -133,29 +133,24 @@ def means_grid(filled: Filled, metric: str) -> Grid:
     A learner without a number for some data set has no mean. With a `Table.baseline`, the second number is the mean
     relative difference from that learner, over the data sets that both have, with its standard error.
     """
-    settings, data = filled.table.settings, filled.table.data
-    names = entries(filled)
-    numbers = {name: [[_number(filled, s, each, name) for each in data] for s in settings] for name in names}
-    means = {name: [float(np.mean([n.mean(metric) for n in row])) for row in numbers[name]] for name in names}
-    rated = np.array([[mean if lower_is_better(metric) else -mean for mean in means[name]] for name in names])
-    best = [np.nanmin(column) if np.isfinite(column).any() else math.nan for column in rated.T]
+    settings, data, names = filled.table.settings, filled.table.data, entries(filled)
+    numbers = [[[_number(filled, s, each, name) for each in data] for s in settings] for name in names]
+    means = np.array([[np.mean([n.mean(metric) for n in row]) for row in own] for own in numbers])
+    rated = means if lower_is_better(metric) else -means
+    best = _best(rated)
     rows = []
     for i in sorted(range(len(names)), key=lambda i: _order(rated, i)):
-        cells = [
-            Shown(
-                shown(mean),
-                _change(filled, settings[j], names[i], metric),
-                "▸" if rated[i, j] == best[j] else "",
-                "better" if rated[i, j] == best[j] else "",
-            )
-            for j, mean in enumerate(means[names[i]])
-        ]
-        outcomes = [o for row in numbers[names[i]] for n in row for o in n.outcomes]
-        spent, instances = sum(o.cpu for o in outcomes), sum(o.instances for o in outcomes)
-        cells.append(Shown(f"{1e6 * spent / instances:,.0f} µs" if instances else "–"))
-        rows.append((names[i], cells))
+        changes = [_change(filled, setting, names[i], metric) for setting in settings]
+        cells = [_cell(*cell) for cell in zip(means[i].tolist(), changes, rated[i] == best, strict=True)]
+        rows.append((names[i], [*cells, Shown(_mean_cost([n for row in numbers[i] for n in row]))]))
     title = f"{METRIC[metric]}, mean over {len(data)} data sets"
     return Grid([(title, len(settings)), ("CPU", 1)], [*(s.title for s in settings), "per instance"], rows)
+
+
+def _mean_cost(numbers: list[Number]) -> str:
+    outcomes = [o for number in numbers for o in number.outcomes]
+    spent, instances = sum(o.cpu for o in outcomes), sum(o.instances for o in outcomes)
+    return f"{1e6 * spent / instances:,.0f} µs" if instances else "–"
 
 
 def _order(rated: Floats, i: int) -> tuple[int, float]:
@@ -194,16 +189,14 @@ def leaderboard_grids(filled: Filled) -> list[Grid]:
 def cost_grid(filled: Filled) -> Grid:
     """Make a grid of CPU microseconds per instance and megabytes of each learner, in the first setting."""
     names, data = entries(filled), filled.table.data
-    rows = []
-    for name in names:
-        numbers = [_number(filled, filled.table.settings[0], each, name) for each in data]
-        cells = []
-        for number in numbers:
-            if not number:
-                cells.append(Shown("–", tone="gap", tip=number.gap))
-                continue
-            outcome = number.outcomes[0]
-            memory = "" if math.isnan(outcome.memory) else f", {outcome.memory / 1e6:,.0f} MB"
-            cells.append(Shown(f"{1e6 * outcome.cpu / max(1, outcome.instances):,.0f} µs{memory}"))
-        rows.append((name, cells))
+    first = filled.table.settings[0]
+    rows = [(name, [_cost(_number(filled, first, each, name)) for each in data]) for name in names]
     return Grid([("CPU time per instance, memory at the end", len(data))], [each.name for each in data], rows)
+
+
+def _cost(number: Number) -> Shown:
+    if not number:
+        return Shown("–", tone="gap", tip=number.gap)
+    outcome = number.outcomes[0]
+    memory = "" if math.isnan(outcome.memory) else f", {outcome.memory / 1e6:,.0f} MB"
+    return Shown(f"{1e6 * outcome.cpu / max(1, outcome.instances):,.0f} µs{memory}")

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from varifold.bench.compare import Filled
+from varifold.bench.statistics import Ranking
 from varifold.bench.table import Setting
 from varifold.report.document import html_document
 from varifold.report.figures import charts, legend
@@ -116,32 +117,39 @@ def _section(one: Filled, by_name: dict[str, Filled]) -> str:
     if gaps:
         listed = "".join(f"<li>{escape(line)}</li>" for line in gaps)
         parts.append(f'<div class="gaps"><b>Not there:</b><ul>{listed}</ul></div>')
-    if table.parameters:
-        if table.parameters in by_name:
-            parts.append(html_table(parameter_grid(by_name[table.parameters]), "data set"))
-    elif table.own:
-        parts += [_study(one, setting) for setting in table.settings]
-    elif table.leaderboard:
-        parts += [html_table(grid, "learner") for grid in leaderboard_grids(one)]
-        found = joint_ranking([one])
-        if found is not None and len(found.names) > 2:
-            parts.append(
-                f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by '
-                f"{METRIC[table.metrics[0]]}. {escape(sentence(found))} Bars join what does not differ.</figcaption>"
-                "</figure>"
-            )
-    elif table.relative_to:
-        parts += [html_table(time_grid(one, setting), "data set") for setting in table.settings]
-    else:
-        for setting in [s for s in table.settings if one.data_in(s)]:
-            parts.append(f"<h3>{escape(setting.title)}</h3>")
-            parts += [
-                _results(one, setting, group, setting is table.settings[0] and group == table.groups()[0])
-                for group in table.groups()
-            ]
     lines = "\n".join(escape(line) for line in recipes(one))
-    parts.append(f'<h4>How to reproduce this</h4><pre tabindex="0">{lines}</pre></section>')
-    return "\n".join(parts)
+    made = f'<h4>How to reproduce this</h4><pre tabindex="0">{lines}</pre></section>'
+    return "\n".join([*parts, *_tables(one, by_name), made])
+
+
+def _tables(one: Filled, by_name: dict[str, Filled]) -> list[str]:
+    """Return the grids of a table with what belongs to them."""
+    table = one.table
+    if table.parameters:
+        other = by_name.get(table.parameters)
+        return [] if other is None else [html_table(parameter_grid(other), "data set")]
+    if table.own:
+        return [_study(one, setting) for setting in table.settings]
+    if table.leaderboard:
+        grids = [html_table(grid, "learner") for grid in leaderboard_grids(one)]
+        return [*grids, *_diagram(joint_ranking([one]), table.metrics[0])]
+    if table.relative_to:
+        return [html_table(time_grid(one, setting), "data set") for setting in table.settings]
+    parts = []
+    for setting in [s for s in table.settings if one.data_in(s)]:
+        parts.append(f"<h3>{escape(setting.title)}</h3>")
+        for group in table.groups():
+            first = setting is table.settings[0] and group == table.groups()[0]
+            parts.append(_results(one, setting, group, first))
+    return parts
+
+
+def _diagram(found: Ranking | None, metric: str) -> list[str]:
+    """Draw the average ranks of three entries or more."""
+    if found is None or len(found.names) < 3:
+        return []
+    caption = f"Average ranks by {METRIC[metric]}. {escape(sentence(found))} Bars join what does not differ."
+    return [f'<figure class="cd">{difference_diagram(found)}<figcaption>{caption}</figcaption></figure>']
 
 
 def _study(one: Filled, setting: Setting) -> str:
@@ -164,12 +172,7 @@ def _results(one: Filled, setting: Setting, group: str, unfolded: bool) -> str:
             parts.append(f'<p class="metric">{METRIC[metric]}</p>')
         parts.append(html_table(result_grid(one, setting, group, metric), "data set"))
     metric = one.table.metrics[0]
-    found = ranking(one, setting, group, metric)
-    if found is not None and len(found.names) > 2:
-        parts.append(
-            f'<figure class="cd">{difference_diagram(found)}<figcaption>Average ranks by {METRIC[metric]}. '
-            f"{escape(sentence(found))} Bars join what does not differ.</figcaption></figure>"
-        )
+    parts += _diagram(ranking(one, setting, group, metric), metric)
     among = "".join(f"<li>{escape(line)}</li>" for line in group_sentences(one, setting, group, metric))
     if among:
         parts.append(_fold("The methods of the group among themselves", f'<ul class="notes">{among}</ul>'))

@@ -12,7 +12,7 @@ from varifold.bench.statistics import Ranking, paired_t, rank, stretch_t, win_ti
 from varifold.bench.table import Method, Setting
 from varifold.report.grids import COLUMN, Grid, Shown, column_title
 
-__all__ = ["entries", "group_sentences", "ranking", "significant", "study_sentences", "win_grid"]
+__all__ = ["entries", "group_sentences", "ranking", "study_sentences", "win_grid"]
 
 
 def entries(filled: Filled, setting: Setting, group: str) -> list[tuple[str, str, str]]:
@@ -51,53 +51,37 @@ def group_sentences(filled: Filled, setting: Setting, group: str, metric: str) -
     With three methods or more by Friedman's test and Nemenyi's p-values of the last method against the others; in our
     columns also by the number of paired t-tests that the last method wins.
     """
-    methods = filled.methods(group, setting)
-    if filled.table.own or len(methods) < 2:
+    table, methods = filled.table, filled.methods(group, setting)
+    if table.own or len(methods) < 2:
         return []
+    names = [m.name for m in methods]
+    ours = [m for m in methods if table.columns(setting, m)]
+    common = [c for c in table.columns(setting, ours[0]) if _in_all(filled, setting, ours, c)] if ours else []
+    found = {"printed": _friedman(filled, setting, names, "printed", metric)}
+    for column in common:
+        names = [m.name for m in ours]
+        parts = [_friedman(filled, setting, names, column, metric), _tests_won(filled, setting, names, column, metric)]
+        found[column_title(table, column)] = " ".join(part for part in parts if part)
+    return [f"{title}: {text}" for title, text in found.items() if text]
+
+
+def _friedman(filled: Filled, setting: Setting, names: list[str], kind: str, metric: str) -> str:
+    """Describe Friedman's test, average ranks and Nemenyi's p-values of the last method; empty for fewer than three."""
+    rows = filled.rows(setting, names, [kind] * len(names), metric)
+    if len(names) < 3 or len(rows) < 2:
+        return ""
     sign = 1 if lower_is_better(metric) else -1
-    ours = [m for m in methods if filled.table.columns(setting, m)]
-    common = [c for c in filled.table.columns(setting, ours[0]) if _in_all(filled, setting, ours, c)] if ours else []
-    found = []
-    for kind in ("printed", *common):
-        among = methods if kind == "printed" else ours
-        rows = [[filled.value(setting, d, m.name, kind, metric) for m in among] for d in filled.data_in(setting)]
-        rows = [row for row in rows if not any(math.isnan(v) for v in row)]
-        title = kind if kind == "printed" else column_title(filled.table, kind)
-        parts = []
-        if len(among) > 2 and len(rows) > 1:
-            ranked = rank([m.name for m in among], sign * np.array(rows))
-            ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
-            last = among[-1].name
-            nemenyi = ", ".join(f"{m.name} {ranked.nemenyi(last, m.name):.2g}" for m in among[:-1])
-            parts.append(f"{sentence(ranked)} Average ranks: {ranks}. Nemenyi p of {last} against {nemenyi}.")
-        if kind != "printed":
-            parts += _tests_won(filled, setting, among, kind, metric)
-        if parts:
-            found.append(f"{title}: {' '.join(parts)}")
-    return found
+    ranked = rank(names, sign * np.array(list(rows.values())))
+    ranks = ", ".join(f"{name} {r:.2f}" for name, r in zip(ranked.names, ranked.ranks, strict=True))
+    *others, last = names
+    nemenyi = ", ".join(f"{name} {ranked.nemenyi(last, name):.2g}" for name in others)
+    return f"{sentence(ranked)} Average ranks: {ranks}. Nemenyi p of {last} against {nemenyi}."
 
 
-def significant(
-    filled: Filled, setting: Setting, methods: list[Method], kind: str, metric: str
-) -> tuple[int, int, int]:
-    """Count the paired t-tests of the last method against each other one on each data set: won, lost, all."""
-    sign = 1 if lower_is_better(metric) else -1
-    won = lost = tests = 0
-    for data in filled.data_in(setting):
-        last = filled.number(setting, data, methods[-1].name, kind)
-        for method in methods[:-1]:
-            other = filled.number(setting, data, method.name, kind)
-            if last and other and len(last.outcomes) == len(other.outcomes) > 1:
-                wins, _, losses = win_tie_loss([sign * last.values(metric)], [sign * other.values(metric)])
-                won, lost, tests = won + wins, lost + losses, tests + 1
-    return won, lost, tests
-
-
-def _tests_won(filled: Filled, setting: Setting, methods: list[Method], kind: str, metric: str) -> list[str]:
-    won, lost, tests = significant(filled, setting, methods, kind, metric)
-    if not tests:
-        return []
-    return [f"{methods[-1].name} is significantly better in {won} of {tests} paired t-tests and worse in {lost}."]
+def _tests_won(filled: Filled, setting: Setting, names: list[str], column: str, metric: str) -> str:
+    *others, last = names
+    won, lost, tests = filled.tests(setting, last, others, column, metric)
+    return f"{last} is significantly better in {won} of {tests} paired t-tests and worse in {lost}." if tests else ""
 
 
 def study_sentences(filled: Filled, setting: Setting) -> list[str]:
