@@ -111,6 +111,9 @@ def _sentence(text: str | None) -> str:
 def methods() -> str:
     """The registry as a table."""
     lines = [
+        "---",
+        "html_theme.sidebar_secondary.remove: true",
+        "---",
         "# Choosing a method",
         "",
         "Start with `auto`. It runs learners of several kinds and weights each by its track record. Choose another",
@@ -127,8 +130,8 @@ def methods() -> str:
         "`max_features` bounds it. All methods accept labels of any hashable type and explain their predictions.",
         "",
         "::::{div} varifold-methods",
-        "| name | class | what it is | reads | labels | cost of an instance |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| name | what it is | reads | labels | cost of an instance |",
+        "| --- | --- | --- | --- | --- |",
     ]
     classes = {name: models[name] for name in sorted(models.class_names().values())}
     lines += [_method(name, cls) for name, cls in classes.items()]
@@ -140,8 +143,8 @@ def methods() -> str:
         "They learn without labels; start with `autodetector`. [Anomaly detection](../detection) compares them.",
         "",
         "::::{div} varifold-methods",
-        "| name | class | what it is | cost of an instance |",
-        "| --- | --- | --- | --- |",
+        "| name | what it is | cost of an instance |",
+        "| --- | --- | --- |",
     ]
     found = {name: detectors[name] for name in sorted(detectors.class_names().values())}
     lines += [_detector(name, cls) for name, cls in found.items()]
@@ -152,15 +155,18 @@ def methods() -> str:
 def _method(name: str, cls: type[Any]) -> str:
     traits = cls().traits
     reads = [word for word, yes in (("values", traits.uses_values), ("absence", traits.uses_absence)) if yes]
-    link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
-    text = (inspect.getdoc(cls) or "").split("\n", 1)[0]
-    return f"| `{name}` | {link} | {_plain(text)} | {', '.join(reads)} | {traits.multiclass} | {_plain(traits.cost)} |"
+    labels = "numbers" if issubclass(cls, varifold.VaryingRegressor) else traits.multiclass
+    return f"| {_named(name, cls)} | {', '.join(reads)} | {labels} | {_plain(traits.cost)} |"
 
 
 def _detector(name: str, cls: type[Any]) -> str:
+    return f"| {_named(name, cls)} | {_plain(cls().traits.cost)} |"
+
+
+def _named(name: str, cls: type[Any]) -> str:
+    """Return the name, which links to the class, and the first line of its docstring."""
     text = (inspect.getdoc(cls) or "").split("\n", 1)[0]
-    link = f"[`{cls.__name__}`](#varifold.{cls.__name__})"
-    return f"| `{name}` | {link} | {_plain(text)} | {_plain(cls().traits.cost)} |"
+    return f"[`{name}`](#varifold.{cls.__name__}) | {_plain(text)}"
 
 
 def results(path: Path) -> dict[str, str]:

@@ -1,4 +1,6 @@
 """
+.. index:: ! late labels, ! delayed labels
+
 Labels arrive a day late
 ========================
 

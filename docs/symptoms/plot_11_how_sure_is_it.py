@@ -67,9 +67,9 @@ for x in (dict.fromkeys(whole, -1.0), dict.fromkeys(whole, 0.2), {"sensor 0": 0.
 
 # %%
 # Three limits. Coverage is a share over the stream, and over a few hundred rows of it; it is no promise for a single
-# instance. Errors are measured when a target is learned, with the learner's state at that time: if targets arrive late
-# and the stream drifts meanwhile, the predictions made earlier were worse, and so was their coverage. A coverage cannot
-# be added later, because the learner counts errors while it learns.
+# instance. Errors are measured when a target is learned: if it arrives late, learn it with the memo of its prediction
+# (``memo_one``), or the learner measures what it would predict now, not what it predicted. A coverage cannot be added
+# later, because the learner counts errors while it learns.
 
 # %%
 # **Conclusion.** Intervals widen while evidence is missing, and narrow again afterwards, so that the share inside

@@ -212,7 +212,7 @@ def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
         (["run", "--data", "nothing.csv", "--target", "y", "--models", "olvf"], "there is no file 'nothing.csv'"),
         (["run", "--data", "synthetic", "--models", "olfv"], "there is no model 'olfv'; did you mean olvf"),
         (["run", "--data", "synthetic", "--models", "olvf,olvf"], "must be different"),
-        (["run", "--data", "synthetic", "--models", "olvf", "--scenario", "vsf:1"], "no scenario 'vsf'"),
+        (["run", "--data", "synthetic", "--models", "olvf", "--scenario", "vsf:1"], "there is no scenario 'vsf'"),
         (["run", "olvf-2", "--target", "y"], "--target is for your own data"),
         (["run", "olvf-2", "--ignore", "y"], "--ignore is for files"),
         (["run", "olvf-2", "--models", "olfv"], "there is no model 'olfv'; did you mean olvf"),

@@ -24,7 +24,8 @@ def fails(capsys, *argv):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "COMMAND"),
+        (["data"], "list|info|fetch|export|show"),
+        (["explain", "x.model"], "--row name=value"),
         (["rnu"], "did you mean run"),
         (["run"], "--data NAME"),
         (["run", "--modle", "olvf"], "did you mean --model"),
@@ -143,3 +144,11 @@ print([name for name in others if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_command_alone_shows_its_help(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert all(command in out for command in COMMANDS)

@@ -294,3 +294,10 @@ def test_labels_learned_before_the_stream_are_known_from_its_first_row():
         losses.append(-np.log(twin.predict_proba_one(x)[y]))
         twin.learn_one(x, y)
     assert prequential(learner, as_block(second)).log_loss == pytest.approx(np.mean(losses), rel=1e-9)
+
+
+def test_paths_and_frames_are_no_streams():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1.0], "y": ["u"]})
+    for source in ("jan.csv", frame):
+        with pytest.raises(DataError, match=r"varifold\.streams\.read\(\.\.\., target=\.\.\.\)"):
+            prequential(varifold.AROW(), source)

@@ -30,3 +30,16 @@ def test_inspect_prints_the_report_and_draws_it(model, tmp_path, capsys):
     assert picture.stat().st_size > 2000
     assert main(["inspect", file, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["report"] == str(model.report())
+
+
+def test_small_weights_are_counted_and_notes_are_printed_once(model, tmp_path, capsys):
+    report = model.report()
+    small = sum(0 < weight < 0.005 for weight in report.experts.values())
+    assert small > 1
+    assert f"{small} others less than 1% each." in str(report)
+    assert " 0%" not in str(report).partition("(Experts")[0]
+    file = str(tmp_path / "m.vf")
+    model.save(file)
+    assert main(["inspect", file]) == 0
+    out = capsys.readouterr().out
+    assert all(out.count(note) == 1 for note in report.notes)

@@ -130,7 +130,11 @@ class AutoReport:
     def __str__(self) -> str:
         lines = [f"{plural(self.steps, 'instance')} learned; {self._errors()}."]
         leading = sorted(self.experts.items(), key=lambda item: -item[1])
-        lines.append("Weight now: " + "; ".join(f"{name} {weight:.0%}" for name, weight in leading if weight) + ".")
+        shown = [f"{name} {weight:.0%}" for name, weight in leading if weight >= 0.005]
+        small = sum(0 < weight < 0.005 for _, weight in leading)
+        if small:
+            shown.append(f"{plural(small, 'other')} less than 1% each")
+        lines.append("Weight now: " + "; ".join(shown) + ".")
         if self.experts.get("stack"):
             lines.append("(Experts are the learners that are combined; stack is a weighted sum of all of them.)")
         if self.features:

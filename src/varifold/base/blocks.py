@@ -28,7 +28,7 @@ T = TypeVar("T")
 _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
 """Types that are iterable, but not as one entry per instance or column."""
 
-_READABLE = "pass a Block, an iterable of dicts, a data frame, a SciPy sparse matrix or a 2-D array"
+_READABLE = "pass a Block, an iterable of dicts, a data frame (not a lazy one), a SciPy sparse matrix or a 2-D array"
 
 __all__ = ["Block", "Labels", "Vocabulary", "check_block", "learned_block", "to_block", "with_numbers"]
 

@@ -71,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    named = arguments[0] if arguments and not arguments[0].startswith("-") else None
+    arguments = arguments or ["--help"]
+    named = arguments[0] if not arguments[0].startswith("-") else None
     if named is not None and named not in COMMANDS:
         raise UnknownNameError(f"there is no command {named!r}{nearest(named, COMMANDS)}")
     # do not import what only the other commands need

@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         description="List, fetch, export and show data sets and streams.",
         allow_abbrev=False,
     )
-    parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
+    parts = parser.add_subparsers(dest="part", required=True, metavar="list|info|fetch|export|show")
     found = parts.add_parser("list", help="list every registered set", allow_abbrev=False)
     found.add_argument("--format", choices=["table", "json"], default="table")
     info = parts.add_parser("info", help="describe a registered set", allow_abbrev=False)

@@ -14,7 +14,6 @@ from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.ensemble.vote import Vote
 from varifold.errors import DataError, ParameterError
-from varifold.streams.readers._numbers import parse_number
 
 MOST_LABELS = 6
 """Most labels shown side by side; with more, only the predicted one."""
@@ -34,7 +33,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--row",
         nargs="+",
-        required=True,
         metavar="ROW",
         help="the instance: '{\"name\": value, ...}', or name=value pairs, written as in the model's files, or the "
         "number of a row (from 1) of --data",
@@ -61,6 +59,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the prediction and its parts."""
+    if args.row is None:
+        raise ParameterError("--row is needed: --row name=value ..., or the number of a row, --row 12 --data FILE")
     learner = load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
@@ -224,7 +224,7 @@ def _as_read(row: dict[Any, Any], default: str, args: argparse.Namespace, readin
     `default` is the type of strings in columns that the model file does not name.
     """
     from varifold.streams import read
-    from varifold.streams.readers.notation import Notation, detect_notations
+    from varifold.streams.readers.notation import POINT, Notation, detect_notations, number_of, without_unit
 
     remembered.apply_saved_options(args, reading, [set(map(str, row))])
     kinds = {str(n): default for n, v in row.items() if isinstance(v, str)} | (args.types or {})
@@ -233,8 +233,9 @@ def _as_read(row: dict[Any, Any], default: str, args: argparse.Namespace, readin
         n: v.strip() for n, v in row.items() if isinstance(v, str) and kinds[str(n)] == "numeric" and n not in others
     }
     known = {column: Notation(*each) for column, each in (args.notations or {}).items()}
+    texts = {n: without_unit(v, known.get(str(n), POINT).unit) for n, v in texts.items()}
     notations = detect_notations({n: [v] for n, v in texts.items()}, args.decimal, args.thousands, known, "--row")
-    numbers = {n: parse_number(v, *notations[n]) for n, v in texts.items()}
+    numbers = {n: number_of(v, notations[n]) for n, v in texts.items()}
     row = row | {name: number for name, number in numbers.items() if number is not None}
     options = source.reading_options(args) | {"types": kinds}
     x, _ = next(iter(read([row], target=args.target, unlabelled="keep", **options)))

@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0
     account = facts.pop("report", None)
+    if account:  # which has its own notes
+        facts["notes"] = [note for note in facts["notes"] if f"Note: {note}." not in account]
     for key, value in facts.items():
         print(f"{key:<11} {_spelled(value)}")
     if account:

@@ -227,10 +227,13 @@ def _length(stream: Any) -> int | None:
 def _batches(stream: Any, numeric: bool) -> Iterator[Batch]:
     """Yield the batches of the stream over one vocabulary, with labels or with numbers."""
     batches = batches_of(stream)
-    if batches is None and isinstance(stream, Iterable):
+    if batches is None and (isinstance(stream, str) or hasattr(stream, "columns") or not isinstance(stream, Iterable)):
+        raise DataError(
+            f"cannot read a stream from {type(stream).__name__}; pass a Block, (x, y) pairs, or for files and frames "
+            "varifold.streams.read(..., target=...)"
+        )
+    if batches is None:
         yield from _from_pairs(iter(stream), numeric)
-    elif batches is None:
-        raise DataError(f"cannot read a stream from {type(stream).__name__}; pass a Block, a Stream or (x, y) pairs")
     else:
         for batch in batches:
             if numeric:

@@ -158,8 +158,9 @@ def read(
         or they are far apart, and so are more than 10 that are not all whole and mostly occur once.
     types
         Column name -> ``numeric``, ``category`` or ``text``. Other types are inferred from the first rows. A string in
-        a numeric column becomes a category of that column, with a warning unless the type was given. A text becomes
-        word counts ``column:word``.
+        a numeric column becomes a category of that column, with a warning unless the type was given. A column of
+        numbers with a unit, such as ``12 kg``, is a category; the type ``numeric`` reads the numbers without the unit.
+        A text becomes word counts ``column:word``.
     dates
         Column name -> features of its dates: hour, weekday, month, day, year, elapsed (days since 1970), age (days up
         to the row's `time`). ``{"when": ["hour", "weekday"]}`` adds ``when:hour`` and ``when:weekday=Mon``. Dates are
@@ -196,8 +197,8 @@ def read(
         the target included. If not given, they are detected for each column of CSV: ``2,34``, ``9.467,00`` and
         ``9,467.00`` are numbers. A column that can be read in two ways raises an error that names the options to set.
     notations
-        Column name -> its separators of decimals and of thousands in an earlier stream (``stream.notations``). A column
-        that can be read in two ways is read as it was then.
+        Column name -> its separators of decimals and of thousands, and its unit, in an earlier stream
+        (``stream.notations``). A column that can be read in two ways is read as it was then.
     max_line
         Most bytes of a line (of CSV: of a record); a longer one is a row that cannot be read.
     unlabelled
@@ -254,7 +255,7 @@ def _stream_of(paths: Any, context: Context, format: str | None, encoding: str |
         return ReadStream(context, lambda: read_frame(context, paths))
     if isinstance(paths, Iterable) and not isinstance(paths, Mapping | bytes):
         return ReadStream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
-    raise DataError(f"cannot read a stream from {type(paths).__name__}; pass paths, a frame, a matrix or dicts")
+    raise DataError(f"cannot read a stream from {type(paths).__name__}; pass paths, a frame (collect a lazy one), a matrix or dicts")
 
 
 def column_names(path: str | os.PathLike[str]) -> set[str]:

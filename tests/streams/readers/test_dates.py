@@ -238,3 +238,12 @@ def test_no_number_looks_like_a_date(text: str) -> None:
 def test_two_numbers_in_one_cell_are_no_number() -> None:
     assert inferred_type(["1", "2.5", "-3e4", "inf", ".5"]) == "numeric"
     assert inferred_type(["1\n2", "3", "4"]) == "category"
+
+
+@pytest.mark.parametrize("role", ["target", "id", "weight"])
+def test_dates_have_no_other_role(tmp_path, role):
+    path = tmp_path / "a.csv"
+    path.write_text("when,y\n2026-01-01,a\n")
+    options = {"target": "y"} | {role: "when"}
+    with pytest.raises(ParameterError, match=f"'when' is given as {role} and in dates"):
+        read(path, dates={"when": ["month"]}, **options)

@@ -89,9 +89,44 @@ def test_numbers_with_a_unit_are_reported_once(tmp_path, cell, unit, source):
     _, (message,) = read([path, path] if source == "file" else data)
     assert f"column 'w' holds numbers with the unit {unit!r}, such as {cell.format(10)!r}" in message
     assert read(path, types={"w": "category"})[1] == []
-    if source == "file":
-        _, (message,) = read(path, types={"w": "numeric"})
-        assert "with the unit" in message, "a type does not turn them into numbers, and must not hide that"
+    assert "(--types w=numeric) reads the numbers without the unit" in message
+
+
+@pytest.mark.parametrize(
+    ("cell", "unit"), [("{} kg", "kg"), ("{}%", "%"), ("{},5 %", "%"), ("€ {}", "€"), ("-{} m/s²", "m/s²")]
+)
+@pytest.mark.parametrize("source", ["file", "frame"])
+def test_the_type_numeric_reads_numbers_without_their_unit(tmp_path, cell, unit, source):
+    data = pd.DataFrame({"w": [cell.format(i) for i in range(10, 20)], "y": ["a", "b"] * 5})
+    path = tmp_path / "a.csv"
+    data.to_csv(path, index=False, sep=";")
+    given = {"decimal": ","} if source == "frame" and "," in cell else {}
+    rows, (message,) = read([path, path] if source == "file" else data, types={"w": "numeric"}, **given)
+    numbers = [(-i if "-" in cell else i) + (0.5 if "," in cell else 0.0) for i in range(10, 20)]
+    assert [row["w"] for row in rows] == numbers * (2 if source == "file" else 1)
+    assert message == f"column 'w' is read without its unit {unit!r}, such as {cell.format(10)!r}"
+
+
+def test_whole_numbers_with_a_unit_say_nothing_about_other_columns(tmp_path):
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("w;a;y\n" + "".join(f"{i} %;1.{i}00,5;u\n" for i in range(1, 10)))
+    second.write_text("w;b;y\n" + "".join(f"{i} %;1.{i}00;v\n" for i in range(1, 10)))
+    rows, _ = read([first, second], types={"w": "numeric"})
+    assert (rows[0], rows[-1]) == ({"w": 1.0, "a": 1100.5}, {"w": 9.0, "b": 1900.0})
+
+
+def test_a_column_has_one_unit(tmp_path):
+    first, second, third = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv"))
+    first.write_text("w,y\n" + "".join(f"{i} kg,a\n" for i in range(20)))
+    second.write_text("w,y\n" + "".join(f"{i} g,b\n" for i in range(20)))
+    third.write_text("w,y\n1 kg,a\n2,b\n" + "".join(f"{i} kg,a\n" for i in range(20)) + "3 g,b\nn.a.,b\n")
+    with pytest.raises(DataError, match=r"b\.csv: column 'w' has the unit 'g', and had 'kg' before"):
+        read([first, second], types={"w": "numeric"})
+    with pytest.raises(DataError, match=r"c\.csv, line 24, column 'w': 3 g has another unit than 'kg'"):
+        read(third, types={"w": "numeric"})
+    rows, _ = read(third, types={"w": "numeric"}, on_error="skip")
+    assert rows[:2] == [{"w": 1.0}, {"w": 2.0}]
+    assert rows[-1] == {"w": "n.a."}
 
 
 @pytest.mark.parametrize("cells", [["1 kg", "2 g", "3 kg", "4 g", "5 kg"], ["1a"] * 5, ["a1", "a2", "a3", "a4", "a5"]])

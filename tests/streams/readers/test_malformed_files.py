@@ -328,3 +328,10 @@ def test_infinity_in_a_first_column_without_a_name_is_read_or_rejected(tmp_path:
     (tmp_path / "a.csv").write_text("y\n1,a\n2,b\n-inf,a\n")
     with pytest.raises(DataError):
         list(streams.read(tmp_path / "a.csv", target="y").blocks())
+
+
+def test_a_file_of_bytes_is_not_read_as_text(tmp_path):
+    path = tmp_path / "r.bin"
+    path.write_bytes(bytes(range(256)) * 8)
+    with pytest.raises(DataError, match=r"r\.bin is not text"):
+        list(streams.read(path, target="y").blocks())

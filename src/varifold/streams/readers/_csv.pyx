@@ -93,6 +93,8 @@ cdef class Delimited:
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
     cdef char* decimal                    # separators of decimals and of thousands (0: none)
     cdef char* thousands
+    cdef list united                      # by column, the same and the unit; None where there is no unit
+    cdef object number_of                 # reads a text as a number in a notation with a unit
     cdef object label_notation            # the same of the target
     # the cells of the record that was split last: s[begin[j]:end[j]]
     cdef Py_ssize_t split_capacity
@@ -148,10 +150,12 @@ cdef class Delimited:
         PyMem_Free(self.codes); PyMem_Free(self.targets); PyMem_Free(self.weights)
         PyMem_Free(self.quick.texts)
 
-    def set_columns(self, names, roles, dates=None, time=None, key=None, notations=None):
+    def set_columns(self, names, roles, dates=None, time=None, key=None, notations=None,
+                    number_of=None):
         """Set the names and roles of the columns, and which hold the time and the key of the rows.
 
-        `notations` has the separators of decimals and of thousands ("": none) of each column.
+        `notations` has the separators of decimals and of thousands and the unit ("": none) of each column;
+        `number_of` reads a number with a unit.
         """
         cdef Py_ssize_t j
         notations = [(".", "")] * len(names) if notations is None else notations
@@ -167,8 +171,10 @@ cdef class Delimited:
             self.fixed[j] = 0
             self.decimal[j] = <char> ord(notations[j][0])
             self.thousands[j] = <char> ord(notations[j][1]) if notations[j][1] else 0
-        self.label_notation = next((n for n, role in zip(notations, roles) if role == TARGET), (".", ""))
-        used = {n for n, role in zip(notations, roles) if role in (NUMERIC, WEIGHT, TARGET)} or {(".", "")}
+        self.united = [n if len(n) > 2 and n[2] else None for n in notations]
+        self.number_of = number_of
+        self.label_notation = next((n[:2] for n, role in zip(notations, roles) if role == TARGET), (".", ""))
+        used = {n[:2] for n, role in zip(notations, roles) if role in (NUMERIC, WEIGHT, TARGET)} or {(".", "")}
         quick = next(iter(used))
         self.quick.decimal = <char> ord(quick[0])
         self.has_weights = WEIGHT in roles
@@ -472,9 +478,14 @@ cdef class Delimited:
         """Add a number; a string in a numeric column becomes a category of that column."""
         cdef double x = 0.0
         if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x):
-            self.add_level(s, j)
-            self.revised.add(self.names[j])
-        elif isinf(x):
+            notation = self.united[j]
+            number = None if notation is None else self.number_of(self.cell(s, j).decode(), notation)
+            if number is None:
+                self.add_level(s, j)
+                self.revised.add(self.names[j])
+                return 0
+            x = number
+        if isinf(x):
             raise DataError(f"{shown(s + a, n)!r} is infinite as a number; leave the cell empty")
         elif not isnan(x):
             if self.fixed[j] == 0:

@@ -16,10 +16,18 @@ from varifold.base.plural import plural
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, reject_dates
-from varifold.streams.readers.notation import POINT, THOUSANDS, Notation, detect_notations
+from varifold.streams.readers.notation import (
+    POINT,
+    THOUSANDS,
+    Notation,
+    detect_notations,
+    main_unit,
+    number_of,
+    unit_of,
+)
 from varifold.streams.stream import BLOCK_CELLS
 
-__all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type", "unit_of"]
+__all__ = ["ABSENT", "MAX_LINE", "Column", "Context", "bag_of_words", "inferred_type"]
 
 ABSENT = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 TYPES = ("numeric", "category", "text")
@@ -32,8 +40,6 @@ FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
 FEWEST_DIFFERENT = 100
 """Number of different texts from which a column without a repetition is reported as an identifier."""
-FEWEST_NUMBERS = 5
-"""Number of different numbers from which a column of numbers with a unit is reported."""
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "target_type": ("class", "number", None),
     "on_error": ("raise", "skip"),
@@ -41,8 +47,6 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "omitted": ("absent", "zero"),
 }
 """Options that are one of a few values."""
-_WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
-"""A number with its unit after it, or with a currency before it."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -125,6 +129,9 @@ class Context:
             raise ParameterError(
                 f"the column {self.key!r} is given as key and as {taken[self.key]}; the key is a feature"
             )
+        for name, role in self.special().items():
+            if name in self.dates.parts and role != "time":
+                raise ParameterError(f"the column {name!r} is given as {role} and in dates; it can be only one of them")
         for option, choices in _CHOICES.items():
             if (given := getattr(self, option)) not in choices:
                 *first, last = map(repr, choices)
@@ -184,7 +191,9 @@ class Context:
             column = Column(name, given or inferred_type(sample, decimal), given is not None)
             if column.type != "numeric" and not self.names_only:  # no number is written as a date
                 reject_dates(name, sample)
-            if (given == "numeric" or (column.type == "category" and given is None)) and not self.names_only:
+            if given == "numeric" and typed:
+                self.add_unit(name, sample, "the data")
+            if column.type == "category" and given is None and not self.names_only:
                 self._warn_units(name, sample)
             if column.type == "category" and given is None and not typed and not self.names_only:
                 self._warn_numbers(name, sample, decimal)
@@ -210,6 +219,27 @@ class Context:
                 stacklevel=2,
             )
 
+    def add_unit(self, name: str | int, sample: Sequence[str], file: str) -> str:
+        """Return the unit of the numbers of a column whose type is given as numeric, and report a new one.
+
+        Raise an error if it is not that of earlier files.
+        """
+        known = self.notations.get(str(name), self.written)
+        unit = main_unit(sample)
+        if not unit or unit == known.unit:
+            return known.unit
+        if known.unit:
+            raise DataError(
+                f"{file}: column {name!r} has the unit {unit!r}, and had {known.unit!r} before; convert one of them"
+            )
+        self.notations[str(name)] = known._replace(unit=unit)
+        if not self.names_only:
+            text = next(text for text in sample if unit in text)
+            warnings.warn(
+                f"column {name!r} is read without its unit {unit!r}, such as {text!r}", VarifoldWarning, stacklevel=2
+            )
+        return unit
+
     def _warn_units(self, name: str | int, sample: list[str]) -> None:
         """Warn about a column of numbers with a unit, each of which becomes a category."""
         unit = unit_of(sample)
@@ -218,8 +248,8 @@ class Context:
         self.warned.add(name)
         warnings.warn(
             f"column {name!r} holds numbers with the unit {unit!r}, such as {_some(sample)}, and each is read as a "
-            f"separate category; write the numbers without the unit, or suppress this warning with "
-            f"types={{{name!r}: 'category'}} (--types {name}=category)",
+            f"separate category; types={{{name!r}: 'numeric'}} (--types {name}=numeric) reads the numbers without "
+            "the unit, 'category' suppresses this warning",
             VarifoldWarning,
             stacklevel=2,
         )
@@ -377,21 +407,9 @@ def _identify(cells: Sequence[Any]) -> bool:
     )
 
 
-def unit_of(texts: Sequence[str]) -> str | None:
-    """Return the unit of texts that are numbers followed, or preceded, by the same unit; None if they are not."""
-    units, numbers = set(), set()
-    for text in texts:
-        match = _WITH_UNIT.fullmatch(text.strip())
-        units.add(match and (match[3] or match[1]))
-        if match is None or len(units) > 1:
-            return None
-        numbers.add(match[2])
-    return units.pop() or None if len(numbers) >= FEWEST_NUMBERS else None
-
-
 def _first_number(cells: Iterable[str], notation: Notation, separator: str) -> tuple[str, float]:
     """Return the first number with a separator and its value; texts such as "n.a." have the separator as well."""
-    numbers = ((cell, parse_number(cell, *notation)) for cell in cells if separator in cell)
+    numbers = ((cell, number_of(cell, notation)) for cell in cells if separator in cell)
     return next((cell, number) for cell, number in numbers if number is not None)
 
 

@@ -13,7 +13,14 @@ from varifold.streams.readers._csv import Delimited
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.ahead import read_ahead
 from varifold.streams.readers.context import NAME_ENCODING, SAMPLE, Context, bag_of_words
-from varifold.streams.readers.notation import POINT, Notation, detect_notations, doubtful_points
+from varifold.streams.readers.notation import (
+    POINT,
+    Notation,
+    detect_notations,
+    doubtful_points,
+    number_of,
+    without_unit,
+)
 from varifold.streams.readers.sources import Source
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
@@ -108,6 +115,7 @@ class _Reader:
             context.time,
             context.key,
             [notations.get(column, POINT) for column in self.names],
+            number_of,
         )
 
     def _cells(self, rows: list[list[str]]) -> dict[str, list[str]]:
@@ -126,11 +134,16 @@ class _Reader:
         columns = {c: sample for c, sample in cells.items() if c not in other and c not in context.dates}
         if context.target in columns and context.target_type == "class":
             columns[context.target] = []  # its labels are names: they are read as the other columns are
+        numeric = [column for column in columns if context.types.get(column) == "numeric"]
+        units = {column: context.add_unit(column, columns[column], self.source.name) for column in numeric}
+        for column, unit in units.items():
+            cells[column] = columns[column] = [without_unit(cell, unit) for cell in columns[column]]
         known = context.notations
         notations = detect_notations(columns, context.decimal, context.thousands, known, self.source.name)
         context.report_thousands({c: n for c, n in notations.items() if c not in known and n.thousands}, columns)
         if self.separator == ";" and context.decimal is None and context.thousands is None:
             context.report_points([c for c in doubtful_points(columns) if notations[c] == POINT], columns)
+        notations |= {column: notations[column]._replace(unit=unit) for column, unit in units.items()}
         known.update({column: notation for column, notation in notations.items() if notation != POINT})
         return notations
 
@@ -147,7 +160,7 @@ class _Reader:
             elif column in context.ignore:
                 roles.append(native.IGNORED)
             else:
-                decimal, thousands = notations.get(column, POINT)
+                decimal, thousands = notations.get(column, POINT).separators
                 sample = [cell.replace(thousands, "") for cell in cells[column]] if thousands else cells[column]
                 roles.append(_ROLES[context.column(column, sample, decimal=decimal).type])
         return roles

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from varifold.errors import VarifoldWarning
+from varifold.errors import DataError, VarifoldWarning
 from varifold.streams.readers.sources import detect_format, first_bytes
 
 __all__ = ["detect_encodings"]
@@ -30,6 +30,8 @@ def detect_encodings(paths: Sequence[Any], format: str | None, quiet: bool) -> l
         name = os.fspath(path)
         sample = first_bytes(name, SAMPLE) if name != "-" and os.path.isfile(name) else b""
         encoding = _encoding_of(sample, format or detect_format(name, sample))
+        if b"\0" in sample and encoding not in ("utf-8", "utf-16"):
+            raise DataError(f"{name} is not text: it holds zero bytes; if it is, pass encoding (--encoding)")
         encodings.append(encoding)
         words.append("" if encoding == "utf-8" else _example(sample, encoding))
     for encoding in dict.fromkeys(encodings):

@@ -1,24 +1,42 @@
-"""Detect how the columns of a text file write numbers: the separators of decimals and of thousands."""
+"""Detect how the columns of a text file write numbers: the separators of decimals and of thousands, and the unit."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from varifold.errors import DataError
+from varifold.streams.readers._numbers import parse_number
 
-__all__ = ["POINT", "THOUSANDS", "Notation", "detect_notations", "doubtful_points"]
+__all__ = [
+    "POINT",
+    "THOUSANDS",
+    "Notation",
+    "detect_notations",
+    "doubtful_points",
+    "main_unit",
+    "number_of",
+    "unit_of",
+    "without_unit",
+]
 
 THOUSANDS = (".", ",", "'", " ")
 """Separators of thousands."""
 
 
 class Notation(NamedTuple):
-    """Separators of decimals and of thousands; "" if thousands are not separated."""
+    """Separators of decimals and of thousands, and the unit of the numbers; "" if there is none."""
 
     decimal: str = "."
     thousands: str = ""
+    unit: str = ""
+
+    @property
+    def separators(self) -> tuple[str, str]:
+        """Return the separators of decimals and of thousands."""
+        return self.decimal, self.thousands
 
 
 POINT = Notation()
@@ -33,6 +51,10 @@ _PATTERNS = {
     POINT_GROUPS: re.compile(_GROUPED.format(t=r"\.", d=",")),
     COMMA_GROUPS: re.compile(_GROUPED.format(t=",", d=r"\.")),
 }
+_WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
+"""A number with its unit after it, or with a currency before it."""
+FEWEST_NUMBERS = 3
+"""Number of different numbers from which texts are taken for numbers with a unit."""
 _FEW = 100
 """Number of cells checked first, to skip columns with points that are not numbers."""
 _TWO_GROUPS = re.compile(r"\.\d{3}\.\d{3}")
@@ -56,8 +78,9 @@ def detect_notations(
     if decimal is not None:
         return {name: _with_decimal(cells, decimal) for name, cells in columns.items()}
     fits = {name: _fitting(cells) for name, cells in columns.items()}
-    evidence = {found[0] for found in fits.values() if len(found) == 1} | set(known.values())
-    return {name: _chosen(name, columns[name], fits[name], known.get(name), evidence, file) for name in columns}
+    plain = {name: each for name, notation in known.items() if (each := notation._replace(unit="")) != POINT}
+    evidence = {found[0] for found in fits.values() if len(found) == 1} | set(plain.values())
+    return {name: _chosen(name, columns[name], fits[name], plain.get(name), evidence, file) for name in columns}
 
 
 def doubtful_points(columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -135,3 +158,51 @@ def _chosen(
         f"decimal={first.decimal!r} (--decimal {first.decimal}) or thousands={second.thousands!r} "
         f"(--thousands {second.thousands})"
     )
+
+
+def unit_of(texts: Sequence[str]) -> str | None:
+    """Return the unit of texts that are numbers followed, or preceded, by the same unit; None if they are not."""
+    units, numbers = set(), set()
+    for text in texts:
+        number, unit = _split_unit(text)
+        units.add(unit)
+        numbers.add(number)
+        if not unit or len(units) > 1:
+            return None
+    return units.pop() if len(numbers) >= FEWEST_NUMBERS else None
+
+
+def main_unit(texts: Sequence[str]) -> str:
+    """Return the unit of a column of numbers, "" if it has none.
+
+    More than one text in ten has it, and at least nine in ten have it or are numbers alone.
+    """
+    units = Counter(match[3] or match[1] for text in texts if (match := _WITH_UNIT.fullmatch(text.strip())))
+    alone = units.pop("", 0)
+    unit, count = units.most_common(1)[0] if units else ("", 0)
+    return unit if 10 * count > len(texts) and 10 * (count + alone) >= 9 * len(texts) else ""
+
+
+def without_unit(text: str, unit: str) -> str:
+    """Return the number of a text with this unit as it is written; another text as it is."""
+    number, found = _split_unit(text)
+    return number if found and found == unit else text
+
+
+def _split_unit(text: str) -> tuple[str, str]:
+    """Return the number of a text as it is written, and its unit; the text and "" if it is not a number with a unit."""
+    match = _WITH_UNIT.fullmatch(text.strip())
+    unit = match and (match[3] or match[1])
+    return (match[2], unit) if match and unit else (text, "")
+
+
+def number_of(text: str, notation: Notation) -> float | None:
+    """Return the number that a text spells in this notation, with its unit or without, or None.
+
+    Raise a DataError if it has another unit.
+    """
+    if notation.unit:
+        text, unit = _split_unit(text)
+        if unit and unit != notation.unit:
+            raise DataError(f"{text} {unit} has another unit than {notation.unit!r}; convert it, or empty the cell")
+    return parse_number(text, *notation.separators)

@@ -11,8 +11,9 @@ from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import Labels, is_missing
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
-from varifold.streams.readers._numbers import label_of, parse_number
+from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
+from varifold.streams.readers.notation import number_of
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
@@ -210,7 +211,7 @@ def _prepare(context: Context, row: Row) -> None:
             elif column.type == "text":
                 changed[name] = column
             elif column.type == "numeric":
-                number = parse_number(value.strip(), *context.written)
+                number = number_of(value.strip(), context.notations.get(str(name), context.written))
                 column.revised |= number is None
                 changed[name] = value if number is None else number
         elif column.type == "category" and column.given and not is_missing(value):
@@ -252,7 +253,7 @@ def _label(context: Context, row: Row) -> Any:
     if not isinstance(y, str):
         return y
     try:
-        return label_of(y.encode(), *context.written)
+        return label_of(y.encode(), *context.written.separators)
     except UnicodeEncodeError:
         raise DataError(f"the label {y!r} is not valid Unicode") from None
 

@@ -183,7 +183,7 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
         raise DataError(context.no_key(table.columns))
     labels = None if context.target is None else table[context.target].to_list()
     if labels is not None and (context.decimal is not None or context.thousands is not None):
-        labels = [label_of(y.encode(), *context.written) if isinstance(y, str) else y for y in labels]
+        labels = [label_of(y.encode(), *context.written.separators) if isinstance(y, str) else y for y in labels]
     if labels is not None and context.unlabelled == "raise" and any(map(is_missing, labels)):
         raise DataError(f"no label in column {context.target!r}")
     weights = None if context.weight is None else table[context.weight].to_list()

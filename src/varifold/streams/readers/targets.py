@@ -13,7 +13,8 @@ from varifold._engine.names.vocabulary import clear_labels
 from varifold.base.label_count import FIRST_ROWS, MOST_LABELS, too_many_labels
 from varifold.errors import DataError
 from varifold.streams.clock import in_order, looks_like_time
-from varifold.streams.readers.context import Context, unit_of
+from varifold.streams.readers.context import Context
+from varifold.streams.readers.notation import unit_of
 from varifold.streams.stream import Batch
 
 __all__ = ["are_measured", "is_quantity", "make_batch", "many_labels_remedy"]

@@ -77,8 +77,8 @@ def find(name: str, known: Mapping[str, Scenario]) -> Scenario:
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", name):
         return _own(name, from_path(name, "scenario"))
     raise UnknownNameError(
-        f"no scenario {name!r}{nearest(name, known)} Known: {', '.join(sorted(known))}; your own function is "
-        "written package.module:function"
+        f"there is no scenario {name!r}{nearest(name, known)} (`varifold scenarios` lists all; your own function is "
+        "written package.module:function)"
     )
 
 
