@@ -43,3 +43,26 @@ def test_compiled_modules_import_only_what_is_below() -> None:
         if height[other][0] > height[own][0] or (height[other][0] == height[own][0] and height[own][1])
     ]
     assert not wrong
+
+
+IMPORT = re.compile(r"^[ ]*from [\w.]+ c?import (\([^)]*\)|[^(\n]+)|^[ ]*c?import ([\w., ]+)", re.M)
+
+
+def test_compiled_modules_use_what_they_import() -> None:
+    """Ruff checks this for Python; a .pxd may also import what its .pyx uses."""
+    unused = []
+    for path in [*SOURCES.rglob("*.pyx"), *SOURCES.rglob("*.pxd")]:
+        other = path.with_suffix(".pyx")
+        text, more = (
+            re.sub(r'"""[\s\S]*?"""|#.*', "", one.read_text()) if one.exists() else "" for one in (path, other)
+        )
+        body = IMPORT.sub("", text) + (more if other != path else "")
+        for match in IMPORT.finditer(text):
+            names = [name.split(" as ")[-1].strip() for name in (match[1] or match[2]).strip("() \n").split(",")]
+            unused += [(path.name, name) for name in names if name and not re.search(rf"\b{name}\b", body)]
+    assert not unused
+
+
+def test_no_c_is_inside_of_strings() -> None:
+    compiled = [*SOURCES.rglob("*.pyx"), *SOURCES.rglob("*.pxd")]
+    assert not [path.name for path in compiled if "cdef extern from *" in path.read_text()]

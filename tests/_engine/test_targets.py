@@ -155,3 +155,13 @@ def test_traits_say_the_task() -> None:
     assert AROWRegressor().traits.task == "regression"
     assert AROWRegressor().traits.multiclass == "none"
     assert varifold.AROW().traits.task == "classification"
+
+
+def test_a_detector_needs_no_truth_and_learns_rows_whose_label_is_withheld() -> None:
+    model, plain = varifold.TailDetector(), varifold.TailDetector()
+    block = to_block(ROWS)
+    for detector, code in ((model, -(len(ROWS) + 3)), (plain, -3)):
+        detector.run_block(block, np.array([code]))
+        detector.run_block(block)
+    assert model.steps == 1 + len(ROWS)
+    assert model.to_bytes() == plain.to_bytes()

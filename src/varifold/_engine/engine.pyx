@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t
 from varifold._engine.admission cimport Admission
 from varifold._engine.data.block cimport LARGEST_WEIGHT, SMALLEST_WEIGHT, Block
 from varifold._engine.instance cimport Instance
-from varifold._engine.models.model cimport NEW_LABEL, NO_LABEL, Model
+from varifold._engine.models.model cimport NEW_LABEL, Model
 from varifold._engine.scaler cimport NONE, Scaler
 from varifold._engine.names.space cimport Space
 from varifold._engine.targets.target cimport Target
@@ -386,7 +386,7 @@ cdef class Engine:
         cdef bint weighted = block.weights is not None
         cdef Py_ssize_t i, row, n = len(block)
         cdef int64_t code
-        cdef bint learns, with_memos = memos is not None
+        cdef bint learns, predicts, with_memos = scheduled and memos is not None
         self.instance.bind(block.vocabulary)
         self.instance.reserve(int(np.diff(block.indptr).max()) if n else 0)
         with nogil:
@@ -396,21 +396,21 @@ cdef class Engine:
                         PyErr_CheckSignals()
                 code = steps[i] if scheduled else i + 1
                 row = ((code if code > 0 else -code) - 1) % n
+                predicts = predict and code > 0
                 learns = learn and (code < 0 or not scheduled)
                 self.instance.gather_row(&idx[0] + ptr[row], &val[0] + ptr[row], ptr[row + 1] - ptr[row])
-                if learns:
+                if learns and code < -n:
+                    self.target.hide_truth()
+                elif learns:
                     self.target.read_row(row)
-                    if code < -n:
-                        self.target.has_truth = False
-                        self.target.y = NO_LABEL
-                    if with_memos and scheduled and code >= -n:
+                    if with_memos:
                         with gil:
                             self.target.take_memo(memos[row])
                             memos[row] = None
-                self.process(weights[row] if weighted else 1.0, learns, predict and code > 0)
-                if predict and code > 0:
+                self.process(weights[row] if weighted else 1.0, learns, predicts)
+                if predicts:
                     self.target.write_row(row)
-                    if with_memos and scheduled:
+                    if with_memos:
                         with gil:
                             memos[row] = self.target.make_memo()
         return 0

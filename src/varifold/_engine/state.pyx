@@ -101,7 +101,7 @@ def fixed(Py_ssize_t entries, *, width=None, double first=0.0, low=None, high=No
 
 
 def per_slot(*, width=None, Py_ssize_t most=0, double first=0.0, low=None, high=None):
-    """Declare one entry per slot or, with `most` above 0, for that many first slots; the rest as in `fixed`."""
+    """Declare one entry per slot; with `most` above 0, for the first `most` slots only; the rest as in `fixed`."""
     return extent_of(SLOT, width, most, first, low, high)
 
 

@@ -14,7 +14,6 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
-from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax
 from varifold._numeric.adwin cimport adwin_dump, adwin_fill, adwin_mean, adwin_start, adwin_update

@@ -10,7 +10,7 @@ learns the instances again.
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
-from varifold.base.frames import open_frame
+from varifold.base.frames import is_frame, is_series, open_frame
 from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureValueError
@@ -31,6 +31,14 @@ _NO_SEQUENCE = (str, bytes, Mapping, set, frozenset)
 _READABLE = "pass a Block, an iterable of dicts, a data frame (not a lazy one), a SciPy sparse matrix or a 2-D array"
 
 __all__ = ["Block", "Labels", "Vocabulary", "check_block", "learned_block", "to_block", "with_numbers"]
+
+
+class _Cells(NamedTuple):
+    """The cells of instances: where each row begins, and by cell the id of its name and its value."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
 
 
 def to_block(
@@ -73,24 +81,12 @@ def to_block(
     if numeric and y is not None:
         targets = list(y) if not hasattr(y, "__len__") else y
         return to_block(X, None, w, names=names, vocabulary=vocabulary, labels=labels).with_targets(targets)
-    if isinstance(X, np.ndarray):
-        return _from_array(X, y, w, names, vocabulary, labels)
-    if hasattr(X, "tocsr"):
-        return _from_sparse(X, y, w, names, vocabulary, labels)
-    if names is not None:
-        raise DataError(f"names are for arrays and sparse matrices; a {type(X).__name__} has its own")
-    if not isinstance(X, list | tuple | dict):
-        import narwhals.stable.v1 as nw  # slow import: takes as long as the rest of the library
-
-        if nw.dependencies.is_into_series(X):
-            raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
-        if nw.dependencies.is_into_dataframe(X):
-            return _from_frame(open_frame(X), y, w, vocabulary, labels)
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
-        raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
-    if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
-        raise DataError(f"cannot read an instance from {X[0]!r}; {_READABLE}")
-    return Block.from_dicts(X, y, w, vocabulary, labels)
+    cells = _read(X, names, vocabulary)
+    if not isinstance(cells, _Cells):
+        return Block.from_dicts(cells, y, w, vocabulary, labels)
+    n = len(cells.indptr) - 1
+    weights = None if w is None else checked_weights(w, n)
+    return Block(vocabulary, *cells, encode_labels(y, labels, n, weights), labels, weights)
 
 
 def learned_block(
@@ -147,16 +143,21 @@ def _table(given: Any, kind: type[T]) -> T:
     return given
 
 
-def _finish(
-    n: int,
-    cells: tuple[Any, Any, Any],
-    y: Iterable[Any] | None,
-    w: NDArray[np.float64] | None,
-    vocabulary: Vocabulary,
-    labels: Labels,
-) -> Block:
-    weights = None if w is None else checked_weights(w, n)
-    return Block(vocabulary, *cells, encode_labels(y, labels, n, weights), labels, weights)
+def _read(X: Any, names: Iterable[str | int] | None, vocabulary: Vocabulary) -> _Cells | Iterable[Any]:
+    """Return the cells of a matrix or a frame; of anything else the dicts, which a block reads one by one."""
+    if isinstance(X, np.ndarray):
+        return _read_array(X, names, vocabulary)
+    if hasattr(X, "tocsr"):
+        return _read_sparse(X, names, vocabulary)
+    if names is not None:
+        raise DataError(f"names are for arrays and sparse matrices; a {type(X).__name__} has its own")
+    if is_frame(X):
+        return _read_frame(open_frame(X), vocabulary)
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable) or is_series(X):
+        raise DataError(f"cannot read instances from {type(X).__name__}; {_READABLE}")
+    if isinstance(X, Sequence) and X and not isinstance(X[0], Mapping):
+        raise DataError(f"cannot read an instance from {X[0]!r}; {_READABLE}")
+    return X
 
 
 def _column_names(names: Iterable[str | int] | None, width: int) -> Sequence[str | int]:
@@ -170,14 +171,9 @@ def _column_names(names: Iterable[str | int] | None, width: int) -> Sequence[str
     return names
 
 
-def _from_array(
-    X: np.ndarray[Any, Any],
-    y: Iterable[Any] | None,
-    w: NDArray[np.float64] | None,
-    names: Iterable[str | int] | None,
-    vocabulary: Vocabulary,
-    labels: Labels,
-) -> Block:
+def _read_array(
+    X: np.ndarray[Any, Any], names: Iterable[str | int] | None, vocabulary: Vocabulary
+) -> _Cells | Iterable[Any]:
     if X.ndim != 2:
         raise DataError(f"an array of instances has two dimensions, this one has {X.ndim}")
     column_names = _column_names(names, X.shape[1])
@@ -186,20 +182,12 @@ def _from_array(
         X = np.where(np.ma.getmaskarray(X), np.nan, values)
     X = np.asarray(X)  # columns of an np.matrix are matrices
     if X.dtype.kind not in _NUMBERS:
-        rows = (dict(zip(column_names, row, strict=True)) for row in X.tolist())
-        return Block.from_dicts(rows, y, w, vocabulary, labels)
+        return (dict(zip(column_names, row, strict=True)) for row in X.tolist())
     columns = [(vocabulary.add(name), X[:, j]) for j, name in enumerate(column_names)]
-    return _finish(len(X), assemble(len(X), columns, vocabulary), y, w, vocabulary, labels)
+    return _Cells(*assemble(len(X), columns, vocabulary))
 
 
-def _from_sparse(
-    X: Any,
-    y: Iterable[Any] | None,
-    w: NDArray[np.float64] | None,
-    names: Iterable[str | int] | None,
-    vocabulary: Vocabulary,
-    labels: Labels,
-) -> Block:
+def _read_sparse(X: Any, names: Iterable[str | int] | None, vocabulary: Vocabulary) -> _Cells:
     X = checked_csr(X)
     if X.dtype.kind not in _NUMBERS:
         raise FeatureValueError(f"the sparse matrix holds {X.dtype}; pass one of numbers")
@@ -207,17 +195,10 @@ def _from_sparse(
     values = np.asarray(X.data, dtype=np.float64)
     present = ~np.isnan(values)
     kept = np.concatenate([[0], np.cumsum(present)])
-    cells = (kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
-    return _finish(X.shape[0], cells, y, w, vocabulary, labels)
+    return _Cells(kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
 
 
-def _from_frame(
-    X: nw.DataFrame[Any],
-    y: Iterable[Any] | None,
-    w: NDArray[np.float64] | None,
-    vocabulary: Vocabulary,
-    labels: Labels,
-) -> Block:
+def _read_frame(X: nw.DataFrame[Any], vocabulary: Vocabulary) -> _Cells:
     import narwhals.stable.v1 as nw
 
     columns: list[tuple[Any, Any]] = []
@@ -229,7 +210,7 @@ def _from_frame(
             columns.append(_as_levels(series, name, vocabulary))
         else:
             columns.extend(_mixed(series, name, vocabulary))
-    return _finish(len(X), assemble(len(X), columns, vocabulary), y, w, vocabulary, labels)
+    return _Cells(*assemble(len(X), columns, vocabulary))
 
 
 def _as_floats(series: nw.Series[Any]) -> Any:

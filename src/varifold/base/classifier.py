@@ -142,10 +142,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         fits: bool = self._engine.memo_fits(memo)
         return fits
 
-    def _check_one(self, x: Instance, y: Hashable = None) -> None:
-        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
-        self._engine.check(x, y)
-
     def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
         """Predict the label of an instance; None before any label was learned. Changes nothing."""
         return self._engine.predict_one(x)
@@ -230,9 +226,9 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
         None and NaN among the labels are labels that are not known.
         """
-        self._engine.run(self._labelled_block(X, y, w), predict=False)
+        self._engine.run(self._learned_block(X, y, w), predict=False)
 
-    def _labelled_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
+    def _learned_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
         """Convert X to a block to learn from; the first labels next to a frame must look like classes."""
         block = learned_block(X, y, w, self._knows)
         if frames.is_frame(X) and not self.classes:
@@ -297,7 +293,7 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
         Return the predictions in the form of `predict_many`.
         """
-        block = self._labelled_block(X, y, w)
+        block = self._learned_block(X, y, w)
         frames.check_labels([*self.classes, *block.labels.values], X)
         classes, _, _ = self._engine.run(block)
         return frames.label_column(cast(ClassTarget, self._engine.target).labels_of(classes), X)

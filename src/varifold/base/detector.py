@@ -66,10 +66,6 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         """Learn one instance."""
         self._engine.learn_one(x)
 
-    def _check_one(self, x: Instance) -> None:
-        """Raise what `learn_one` would raise for this instance, and change nothing."""
-        self._engine.check(x)
-
     def score_one(self, x: Instance) -> float:
         """Return how unusual an instance is: the larger, the more. Changes nothing."""
         score: float = self._engine.predict_one(x)

@@ -20,6 +20,7 @@ __all__ = [
     "check_labels",
     "interval_table",
     "is_frame",
+    "is_series",
     "label_column",
     "like_index",
     "open_frame",
@@ -40,6 +41,15 @@ def is_frame(X: Any) -> bool:
     import narwhals.stable.v1 as nw  # slow import: takes as long as the rest of the library
 
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def is_series(X: Any) -> bool:
+    """Return whether X is a single column of such a library."""
+    if isinstance(X, list | tuple):
+        return False
+    import narwhals.stable.v1 as nw
+
+    return bool(nw.dependencies.is_into_series(X))
 
 
 def open_frame(X: Any) -> nw.DataFrame[Any]:

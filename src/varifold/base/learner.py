@@ -113,6 +113,10 @@ class VaryingLearner(Estimator):
             "evict": self.evict,
         }
 
+    def _check_one(self, x: Instance, y: Any = None) -> None:
+        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown truth."""
+        self._engine.check(x, y)
+
     def _coverage_index(self, coverage: float) -> int:
         """Return the index of a coverage in `coverages`."""
         return coverage_index(type(self).__name__, self.coverages, coverage)

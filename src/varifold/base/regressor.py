@@ -94,10 +94,6 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         fits: bool = self._engine.memo_fits(memo)
         return fits
 
-    def _check_one(self, x: Instance, y: Any = None) -> None:
-        """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown target."""
-        self._engine.check(x, y)
-
     def predict_one(self, x: Instance) -> float:
         """Predict the target of an instance; 0.0 before any target was learned. Changes nothing."""
         prediction: float = self._engine.predict_one(x)

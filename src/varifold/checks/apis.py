@@ -66,6 +66,7 @@ def check_blocks(learner: Any) -> None:
 def check_schedule(learner: Any) -> None:
     """`run_block` with a schedule equals `predict_one` and `learn_one` in that order."""
     pairs = stream_of(learner, 60)
+    # each label is learned ten instances after its prediction
     plan = [s for t in range(70) for s in ([t + 1] if t < 60 else []) + ([-(t - 9)] if t >= 10 else [])]
     one, many = learner.clone(), learner.clone()
     block = to_block([x for x, _ in pairs], [y for _, y in pairs], numeric=is_regressor(learner))

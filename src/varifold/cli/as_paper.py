@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _printed(slot: Slot, table: Table, number: Number, metric: str) -> list[str]:
+    """Return the cells of the paper's number and of the verdict on ours; empty if the paper has no such number."""
     wanted = (slot.setting.name, slot.data.name, slot.method, metric)
     printed = next((p for p in table.published if (p.setting, p.data, p.method, p.metric) == wanted), None)
     if printed is None or printed.mean is None:
@@ -74,6 +75,7 @@ def _printed(slot: Slot, table: Table, number: Number, metric: str) -> list[str]
 
 
 def _slot(table: Table, setting: Setting, data: Data, method: Method, repeats: int) -> Slot:
+    """Return what the table runs for its as-paper number of this method; raise an error that lists those it has."""
     of_method = [slot for slot in table.slots(repeats) if (slot.method, slot.column) == (method.name, "paper")]
     for slot in of_method:
         if (slot.setting, slot.data) == (setting, data):

@@ -207,7 +207,7 @@ def _cells(row: dict[str, Any], x: dict[Any, Any]) -> list[str]:
 
 
 def _row(args: argparse.Namespace, reading: Mapping[str, Any]) -> dict[Any, Any]:
-    """Return the instance of --row."""
+    """Return the instance of --row: the number of a row of the data, a JSON object, or pairs name=value."""
     words: list[str] = args.row
     text = " ".join(words)
     if len(words) == 1 and text.isascii() and text.isdigit():

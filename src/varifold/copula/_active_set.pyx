@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from varifold._numeric.heap cimport heap_down, heap_drop, heap_order, heap_touch
 from varifold._engine.names.table cimport INDICATOR
-from varifold._engine.names.space cimport Space, seen_count
+from varifold._engine.names.space cimport seen_count
 from varifold._engine.state cimport State
 from varifold._engine.view cimport View
 

@@ -7,7 +7,7 @@ towards that of their expected second moments (OVFM eq. 8 and 9). Rows with the 
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t
 from libc.string cimport memcmp, memcpy, memset
 
 from varifold.copula._dense cimport TILE, multiply, multiply_upper

@@ -2,7 +2,6 @@ from libc.math cimport M_2_SQRTPI, M_SQRT1_2, erfc, exp
 from libc.stdint cimport int32_t
 
 from varifold._engine.state cimport State
-from varifold._numeric.ascending cimport first_above, first_not_below
 
 # The normal score of one value given its window: a point, or an interval for an ordinal feature.
 cdef struct Place:

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 from scipy.special.cython_special cimport ndtri
 
 from varifold._engine.state cimport State
-from varifold._numeric.ascending cimport replace_ascending
+from varifold._numeric.ascending cimport first_above, first_not_below, replace_ascending
 
 from varifold._engine.state import fixed, per_slot
 

@@ -9,7 +9,7 @@ or changes the state: a prediction writes scratch only.
 import numpy as np
 
 from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from varifold.copula._dense cimport invert_spd

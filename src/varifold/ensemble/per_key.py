@@ -248,10 +248,6 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         with self._lock:
             self._learn(x)
 
-    def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
-        learner, rest = self._for(x)
-        learner._check_one(rest)
-
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
         rows = list(instances(X))

@@ -113,10 +113,7 @@ def prequential(
     policy = _policy(ask, learner)
     evaluated = learner if policy is None else AskingClassifier(learner, policy)
     labels = DelayedLabels(delay, getattr(stream, "label_share", 1.0), getattr(stream, "label_seed", 0))
-    run = _Run(evaluated, labels, start, Windows(curve_points, _length(stream)), quantile)
-    run.periods = None if by is None else Periods(by, run.task.new_tally)
-    run.kept = [] if predictions is True else None
-    run.sink = predictions if callable(predictions) else None
+    run = _Run(evaluated, labels, start, Windows(curve_points, _length(stream)), quantile, by, predictions)
     tracker = tracker_of(learner) if track == "permutation" else None
     importances = importances_of(learner, track, tracker)
     for batch in _batches(stream, run.task.is_regression):
@@ -139,7 +136,16 @@ def prequential(
 class _Run:
     """One evaluation: the body of the loop, and the sums that do not depend on the task."""
 
-    def __init__(self, learner: Any, queue: DelayedLabels, scored_from: int, windows: Windows, quantile: float) -> None:
+    def __init__(
+        self,
+        learner: Any,
+        queue: DelayedLabels,
+        scored_from: int,
+        windows: Windows,
+        quantile: float,
+        by: str | int | None,
+        predictions: bool | Callable[[Any], None],
+    ) -> None:
         self.runner = runner_of(learner)
         coverages = self.runner.coverages
         self.task = Regression(coverages, quantile) if is_regressor(learner) else Classification(coverages)
@@ -151,9 +157,12 @@ class _Run:
         self.columns = np.zeros(0, dtype=np.int32)
         self.empty = 0
         self.unlabelled = 0
-        self.periods: Periods | None = None
+        self.periods = None if by is None else Periods(by, self.task.new_tally)
         self.kept: list[Any] | None = None
-        self.sink: Callable[[Any], None] | None = None
+        self.pass_on = predictions if callable(predictions) else None
+        if predictions is True:
+            self.kept = []
+            self.pass_on = self.kept.append
 
     def step(self, batch: Batch) -> None:
         """Predict, score and learn the next instances."""
@@ -173,14 +182,8 @@ class _Run:
         if self.periods is not None and names is not None:
             for tally, rows in self.periods.parts(names, scores.scored):
                 self.task.add_to_period(tally, rows, block, outputs, scores)
-        if self.kept is not None or self.sink is not None:
-            self._pass_on(self.task.predictions(block, outputs, start=start, ids=batch.ids, times=batch.times))
-
-    def _pass_on(self, predictions: Any) -> None:
-        if self.kept is not None:
-            self.kept.append(predictions)
-        if self.sink is not None:
-            self.sink(predictions)
+        if self.pass_on is not None:
+            self.pass_on(self.task.predictions(block, outputs, start=start, ids=batch.ids, times=batch.times))
 
     def finish(self, positive: Hashable, importances: dict[Any, Any]) -> Any:
         """Learn the labels that are still to come and compute the result."""

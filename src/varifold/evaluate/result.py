@@ -206,11 +206,6 @@ class Result(_Result):
         """Return the number of wrong predictions."""
         return self.scored - int(np.diagonal(self.confusion, offset=1).sum())
 
-    @property
-    def class_counts(self) -> dict[Hashable, int]:
-        """Return the number of instances scored by true label."""
-        return dict(zip(self.labels, self.confusion.sum(axis=1).tolist(), strict=True))
-
 
 @dataclass(frozen=True)
 class Band:

@@ -11,12 +11,11 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at, score_one
+from varifold._engine.models.one_vs_rest cimport at, score_one
 from varifold._engine.order cimport MARKED_WORDS, sort_pairs
 from varifold._engine.names.space cimport Space
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport log_loss
-from varifold.evolving._feature_map cimport FeatureMap
 
 from varifold._engine.state import checked_array, fixed, per_slot
 

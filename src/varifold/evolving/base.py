@@ -172,6 +172,7 @@ class EvolvingClassifier(Switching, VaryingClassifier):
         yield {"part": "frozen"}
 
     def _mixture(self) -> str:
+        """Return how both models are combined, or the only one that predicts: 'new', 'updated' or 'frozen'."""
         return super()._mixture() if self.part == "both" else self.part
 
     def _rule(self) -> BinaryRule:

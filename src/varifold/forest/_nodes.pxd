@@ -1,9 +1,8 @@
 """Nodes of all trees of a forest, in one pool."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 
 from varifold._engine.state cimport State
-from varifold.forest._window cimport Row
 
 cdef class Nodes:
     cdef State arrays

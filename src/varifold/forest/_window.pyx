@@ -119,7 +119,7 @@ cdef class Window:
         return 0
 
     cdef void enter(self, Py_ssize_t t, bint take_out) noexcept nogil:
-        """Write the numbers of a row into the table, or remove them."""
+        """Write the numbers of a row into the table by column, or remove them."""
         cdef Row* r = &self.row[t]
         cdef Py_ssize_t i
         for i in range(r.n if self.tabled else 0):
@@ -160,11 +160,11 @@ cdef class Window:
         self.close_ring()
 
     cdef bint holds_enough(self) noexcept nogil:
-        """Return whether the ring holds its maximum of numbers, in rows that are not narrow."""
+        """Return whether the ring holds its maximum of numbers, in rows of more than `narrow` numbers on average."""
         return self.numbers >= self.most_numbers and self.numbers > self.narrow * self.taken
 
     cdef void close_ring(self) noexcept nogil:
-        """Stop growing if the ring holds its maximum of numbers."""
+        """Bound the ring to the rows that it has if they hold its maximum of numbers: a new row replaces the oldest."""
         if self.most_numbers and FEWEST_ROWS <= self.taken < self.most and self.holds_enough():
             self.most = self.taken
             self.closed = True

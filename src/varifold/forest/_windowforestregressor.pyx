@@ -68,7 +68,7 @@ cdef class RegressionTrees(WindowTrees):
     cdef double predict_and_count(self, double y, double w) noexcept nogil:
         """Return the trees' mean for the instance that was read; add the target y to their nodes if w > 0."""
         cdef int t, recent = self.recent()
-        cdef double share, total = 0.0, deviation
+        cdef double total = 0.0, deviation
         cdef double[2] mean = [0.0, 0.0]    # of the trees grown since the last drift, and of those on trial
         for t in range(self.standing()):
             deviation = self.descend(self.root_of(t), y, w) - self.target.mean

@@ -1,4 +1,3 @@
-from libc.stdint cimport int32_t
 
 from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._engine.view cimport View

@@ -194,4 +194,5 @@ def _spacing(values: Floats) -> int:
     correlation = float(ranks[1:] @ ranks[:-1]) / power
     if correlation < 0.15:
         return 1
+    # if correlation ** d is the correlation at distance d, it is .05 at this distance
     return min(_SPACING, math.ceil(math.log(0.05) / math.log(min(correlation, 0.995))))

@@ -11,7 +11,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport argmax, softmax
 from varifold.naive_bayes._class_table cimport PresenceTable

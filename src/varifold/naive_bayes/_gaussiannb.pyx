@@ -142,7 +142,7 @@ cdef class GaussianNBModel(ClassTable):
         cdef Moments* m = <Moments*> row_of(self, slot)
         cdef Moments* column
         cdef int c, k = self.classes
-        cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight, far, per
+        cdef double n = 0.0, mean, m2 = 0.0, columns = 0.0, share, variance, own, d, weight, per
         for c in range(k):
             n += m[c].n
         if n == 0.0:

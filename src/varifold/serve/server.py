@@ -242,7 +242,7 @@ def _make_server(
         _accepting: asyncio.Task[None] | None = None
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            """Handle a signal."""
+            """Report the signal that stops the server, end open event streams, and stop as uvicorn does."""
             log.info(f"stopping: {signal.Signals(sig).name}")
             notify("STOPPING=1")
             app.stopping.set()

@@ -8,12 +8,11 @@ from libc.string cimport memset
 
 from varifold._numeric.hedge cimport Experts, experts_learn, experts_weights
 from varifold._engine.models.model cimport Model
-from varifold._engine.names.table cimport COLUMN, NUMERIC
 from varifold._engine.names.space cimport Space, seen_count
 from varifold._engine.view cimport View
 from varifold.variation._variation cimport VariationLearner
 
-from varifold._engine.state import checked_array, fixed, per_class, per_slot
+from varifold._engine.state import fixed, per_class, per_slot
 from varifold._numeric.hedge import RATES
 
 cdef enum:

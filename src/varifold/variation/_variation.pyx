@@ -10,7 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
-from varifold.linear._ftrl cimport STRIP, Penalty, proximal_step, step_scattered
+from varifold.linear._ftrl cimport STRIP, proximal_step, step_scattered
 from varifold._numeric.rows cimport sum_rows
 from varifold._numeric.wide cimport wide
 from varifold._engine.names.table cimport COLUMN, NUMERIC

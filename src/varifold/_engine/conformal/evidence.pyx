@@ -277,7 +277,7 @@ cdef class Evidence:
         return numbers[HELD] / max(1.0, numbers[SEEN]) + self.weight[0] * log(numbers[MEAN_AMOUNT] + 1.0)
 
     cdef void sum_held(self) noexcept nogil:
-        """Compute HELD from the weights and the counts."""
+        """Compute HELD, the sum over slots of weight times count: divided by SEEN, the mean part of presence."""
         cdef Py_ssize_t i
         self.numbers[HELD] = 0.0
         for i in range(1, self.top):

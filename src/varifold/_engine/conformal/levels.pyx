@@ -26,7 +26,7 @@ import numpy as np
 
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.string cimport memmove
 
 from varifold._engine.conformal.evidence cimport EVIDENCE_NUMBERS, Evidence

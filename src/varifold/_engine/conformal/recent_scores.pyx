@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t
 
 from varifold._engine.state cimport State
 from varifold._numeric.ascending cimport first_above, first_not_below, replace_ascending

@@ -123,7 +123,7 @@ cdef class Block:
     def take(self, rows) -> Block:
         """Return the instances at these positions, in this order, over the same vocabulary."""
         cdef Py_ssize_t i, k, r
-        cdef int64_t a, b, p
+        cdef int64_t p
         cdef int64_t[::1] pick = np.ascontiguousarray(rows, dtype=np.int64)
         cdef const int64_t[::1] ptr = self.indptr
         cdef const int32_t[::1] idx = self.indices
@@ -276,7 +276,6 @@ def concatenate(blocks) -> Block:
 
 cdef int check_values(Block b) except -1:
     """Clamp the values; raise unless they are finite and every id is at most once in a row."""
-    cdef double[::1] val
     cdef const int32_t[::1] idx = b.indices
     cdef const int64_t[::1] ptr = b.indptr
     cdef Py_ssize_t i, k

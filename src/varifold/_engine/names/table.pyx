@@ -18,6 +18,7 @@ cdef enum:
 
 
 cdef inline Py_hash_t hash_of(PyObject* name) except? -1:
+    """Return the hash of a name; a str keeps it once it was computed."""
     cdef Py_hash_t h
     if PyUnicode_CheckExact(<object> name):
         h = (<PyASCIIObject*> name).hash
@@ -45,7 +46,11 @@ cdef inline Py_ssize_t larger(Py_ssize_t capacity) noexcept:
 
 
 cdef check_flat(list names, list kinds, list columns, list free_ids):
-    """Raise ValueError unless the parts of a table's flat form belong together."""
+    """Raise ValueError unless the parts of a table's flat form belong together.
+
+    These are, by id, the name (None at the intercept and where a name was removed), its kind and the id of its column;
+    and the ids without a name.
+    """
     size = len(names)
     if not size or not len(kinds) == len(columns) == size or names[0] is not None:
         raise ValueError("names, kinds and columns differ in number")

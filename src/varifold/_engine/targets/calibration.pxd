@@ -19,16 +19,7 @@ cdef enum:
     FEWEST = 30                # instances learned before it is used
     CALIBRATION_NUMBERS = 4    # of a Calibration, as saved; two more per label
 
-cdef extern from *:
-    """
-    #define VARIFOLD_FACTOR_VARIANCE 0.5
-    #define VARIFOLD_BIAS_VARIANCE 0.2
-    #define VARIFOLD_CALIBRATION_DRIFT 1e-5
-    #define VARIFOLD_CALIBRATION_MEMORY 0.998
-    #define VARIFOLD_LEAST_CHANCE 1e-12
-    #define VARIFOLD_TIE 1e-6
-    #define VARIFOLD_SURE 18.0
-    """
+cdef extern from "varifold/_engine/targets/calibration.h":
     const double FACTOR_VARIANCE "VARIFOLD_FACTOR_VARIANCE"        # first variances
     const double BIAS_VARIANCE "VARIFOLD_BIAS_VARIANCE"
     const double DRIFT "VARIFOLD_CALIBRATION_DRIFT"

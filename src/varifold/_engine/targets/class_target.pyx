@@ -98,21 +98,16 @@ cdef class ClassTarget(Target):
 
     cdef int reserve_labels(self, Py_ssize_t labels) except -1:
         """Reserve memory for this many labels."""
-        cdef Py_ssize_t capacity = 2 * labels
+        cdef Py_ssize_t i, capacity = 2 * labels
+        cdef double** arrays[9]
         if labels <= self.capacity:
             return 0
         self.decision.reserve(capacity)
-        if (resize(<void**> &self.scores, capacity * sizeof(double)) < 0
-                or resize(<void**> &self.chances, capacity * sizeof(double)) < 0
-                or resize(<void**> &self.counts, capacity * sizeof(double)) < 0
-                or resize(<void**> &self.label_sum, capacity * sizeof(double)) < 0):
-            raise MemoryError
-        if self.calibrates and (resize(<void**> &self.bias, capacity * sizeof(double)) < 0
-                                or resize(<void**> &self.bias_variance, capacity * sizeof(double)) < 0
-                                or resize(<void**> &self.raw_chances, capacity * sizeof(double)) < 0
-                                or resize(<void**> &self.logit, capacity * sizeof(double)) < 0
-                                or resize(<void**> &self.calibrated, capacity * sizeof(double)) < 0):
-            raise MemoryError
+        arrays[:] = [&self.scores, &self.chances, &self.counts, &self.label_sum,
+                     &self.bias, &self.bias_variance, &self.raw_chances, &self.logit, &self.calibrated]
+        for i in range(9 if self.calibrates else 4):    # the last five are of the calibration
+            if resize(<void**> arrays[i], capacity * sizeof(double)) < 0:
+                raise MemoryError
         self.capacity = capacity
         return 0
 
@@ -337,7 +332,7 @@ cdef class ClassTarget(Target):
         cdef int32_t[::1] class_of, out_class
         cdef double[:, ::1] out_chances
         cdef unsigned char[:, :, ::1] out_sets
-        cdef Py_ssize_t n = len(block), rows
+        cdef Py_ssize_t n = len(block)
         self.begin(probabilities, self.conformal is not None and (learn or bounds))
         self.block_labels = tuple(block.labels.values)
         if n and block.codes.max() >= len(self.block_labels):
@@ -361,6 +356,10 @@ cdef class ClassTarget(Target):
         self.code = self.codes[row]
         self.has_truth = self.code >= 0
         self.y = self.class_of[self.code] if self.has_truth else NO_LABEL
+
+    cdef void hide_truth(self) noexcept nogil:
+        self.has_truth = False
+        self.y = NO_LABEL
 
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:
         cdef int c, j

@@ -145,6 +145,10 @@ cdef class RealTarget(Target):
         self.has_truth = not isnan(self.truth)
         self.y = 0 if self.has_truth else NO_LABEL
 
+    cdef void hide_truth(self) noexcept nogil:
+        self.has_truth = False
+        self.y = NO_LABEL
+
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:
         cdef int j
         cdef double* bounds

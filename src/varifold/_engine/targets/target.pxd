@@ -41,6 +41,7 @@ cdef class Target:
     cdef object schedule(self, Block block, object steps, bint learn)
     cdef int begin_block(self, Block block, bint learn, bint predict, bint probabilities, bint bounds) except -1
     cdef void read_row(self, Py_ssize_t row) noexcept nogil
+    cdef void hide_truth(self) noexcept nogil
     cdef void write_row(self, Py_ssize_t row) noexcept nogil
     cdef object end_block(self)
     # what the last prediction was

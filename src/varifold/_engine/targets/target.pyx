@@ -1,9 +1,9 @@
 """Base class of targets: what a learner predicts, as the engine sees it.
 
 A target holds the truth of the instance at hand and the prediction for it. For each instance the engine calls, in this
-order, as far as they apply: `read` (or `read_row`), `take_memo`, `reserve_label`, `predict` (or `recall`), `add_label`,
-`learn` (or `predict_and_learn` in one pass), `write_row`. Only `read`, `take_memo`, `reserve_label` and `begin_block` can
-fail; they change nothing that is saved.
+order, as far as they apply: `read` (of a block: `read_row` or `hide_truth`), `take_memo`, `reserve_label`, `predict` (or
+`recall`), `add_label`, `learn` (or `predict_and_learn` in one pass), `write_row`. Only `read`, `take_memo`,
+`reserve_label` and `begin_block` can fail; they change nothing that is saved.
 """
 
 import numpy as np
@@ -154,6 +154,10 @@ cdef class Target:
 
     cdef void read_row(self, Py_ssize_t row) noexcept nogil:
         """Read the truth of a row, and whether there is one."""
+        pass
+
+    cdef void hide_truth(self) noexcept nogil:
+        """Instead of read_row(): the truth of the row at hand is not known. This base class needs none."""
         pass
 
     cdef void write_row(self, Py_ssize_t row) noexcept nogil:

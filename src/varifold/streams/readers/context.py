@@ -189,20 +189,26 @@ class Context:
             given = self.types.get(str(name))
             sample = list(cells) if given in (None, "numeric") else []
             column = Column(name, given or inferred_type(sample, decimal), given is not None)
-            if column.type != "numeric" and not self.names_only:  # no number is written as a date
-                reject_dates(name, sample)
             if given == "numeric" and typed:
                 self.add_unit(name, sample, "the data")
-            if column.type == "category" and given is None and not self.names_only:
-                self._warn_units(name, sample)
-            if column.type == "category" and given is None and not typed and not self.names_only:
-                self._warn_numbers(name, sample, decimal)
-            if typed and given is None and name != self.key and not self.names_only:
-                self._warn_texts(name, sample)
-            if column.type == "category" and given is None and not self.names_only:
-                self._warn_identifier(name, sample)
+            if not self.names_only:
+                self._check_cells(column, sample, typed, decimal)
             self.columns[name] = column
         return column
+
+    def _check_cells(self, column: Column, sample: list[str], typed: bool, decimal: str) -> None:
+        """Reject dates, and warn about cells of a new column that are probably meant otherwise than they are read."""
+        name, inferred_category = column.name, column.type == "category" and not column.given
+        if column.type != "numeric":  # no number is written as a date
+            reject_dates(name, sample)
+        if inferred_category:
+            self._warn_units(name, sample)
+        if inferred_category and not typed:
+            self._warn_numbers(name, sample, decimal)
+        if typed and not column.given and name != self.key:
+            self._warn_texts(name, sample)
+        if inferred_category:
+            self._warn_identifier(name, sample)
 
     def leave_out_index(self, name: str, cells: Sequence[Any], file: str) -> None:
         """Ignore a column without a name that numbers or names the rows, unless an option names it; warn once."""

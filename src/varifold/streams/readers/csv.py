@@ -51,7 +51,7 @@ class _Reader:
         self._fill_sample()
         if not self.buffer.strip():
             raise DataError(f"{source.name} is empty; a header line was expected")
-        self.separator = context.delimiter or _separator(self.buffer, source.name)
+        self.separator = context.delimiter or _separator(self.buffer)
         self.parser = self._parser()
         head = self.parser.records(self.buffer, SAMPLE + 1, self.final)
         if not head:
@@ -247,7 +247,7 @@ class _Reader:
         return make_batch(context, block, ids, times)
 
 
-def _separator(data: bytes, file: str) -> str:
+def _separator(data: bytes) -> str:
     """Detect the separator: the one that occurs equally often in most of the first lines."""
     text = data[:65_536].decode("utf-8", "replace")
     lines = [line for line in _unquoted(text).splitlines() if line.strip()][:50]

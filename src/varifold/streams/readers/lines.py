@@ -11,7 +11,7 @@ from typing import Any
 from varifold.errors import DataError
 from varifold.streams.readers._numbers import label_of, parse_number
 from varifold.streams.readers.context import NAME_ENCODING, Column, Context
-from varifold.streams.readers.records import Record, Row, batches_of, rows_of
+from varifold.streams.readers.records import Record, Row, batches_of_rows, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.stream import Batch
 
@@ -47,7 +47,7 @@ def _index(text: str) -> int | None:
 def read_jsonl(context: Context, source: Source) -> Iterator[Batch]:
     """Read JSON lines: one object per line."""
     context.undeclared = True
-    return batches_of(context, source.name, rows_of(context, source.name, _json_records(context, source)))
+    return batches_of_rows(context, source.name, rows_of(context, source.name, _json_records(context, source)))
 
 
 def _json_records(context: Context, source: Source) -> Iterator[Record]:
@@ -75,7 +75,7 @@ def read_svmlight(context: Context, source: Source) -> Iterator[Batch]:
         context.target = "label"
     context.undeclared = True
     context.names_seen.add(context.target)
-    return batches_of(context, source.name, _svm_rows(context, source))
+    return batches_of_rows(context, source.name, _svm_rows(context, source))
 
 
 def _svm_rows(context: Context, source: Source) -> Iterator[Row]:
@@ -117,7 +117,7 @@ def read_arff(context: Context, source: Source) -> Iterator[Batch]:
     names, first = _declared(context, source, lines)
     context.require(names, source.name)
     records = _arff_records(context, source, lines, names, first)
-    return batches_of(context, source.name, rows_of(context, source.name, records))
+    return batches_of_rows(context, source.name, rows_of(context, source.name, records))
 
 
 def _declared(context: Context, source: Source, lines: Iterator[tuple[int, str]]) -> tuple[list[str], list[Any]]:

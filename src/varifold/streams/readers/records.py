@@ -17,7 +17,7 @@ from varifold.streams.readers.notation import number_of
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
-__all__ = ["Record", "Row", "batches_of", "flatten", "rows_of"]
+__all__ = ["Record", "Row", "batches_of_rows", "flatten", "rows_of"]
 
 Record = tuple[int, Mapping[Any, Any]]
 """Line (or number) of a record, and its values by name."""
@@ -91,7 +91,7 @@ def flatten(
     return left
 
 
-def batches_of(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
+def batches_of_rows(context: Context, file: str, rows: Iterable[Row]) -> Iterator[Batch]:
     """Collect rows into batches; yield the rows before an unreadable one, then raise the error."""
     waiting: list[Row] = []
     cells = 0
@@ -196,6 +196,7 @@ def _prepare(context: Context, row: Row) -> None:
     if context.dates.parts:
         _add_dates(context, row)
     changed: dict[Any, Any] = {}
+    texts: list[Any] = []
     for name, value in row.x.items():
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
@@ -209,19 +210,16 @@ def _prepare(context: Context, row: Row) -> None:
             if value in context.absent:
                 changed[name] = None
             elif column.type == "text":
-                changed[name] = column
+                texts.append(name)
             elif column.type == "numeric":
                 number = number_of(value.strip(), context.notations.get(str(name), context.written))
                 column.revised |= number is None
                 changed[name] = value if number is None else number
         elif column.type == "category" and column.given and not is_missing(value):
             changed[name] = _spelled(value)
-    for name, value in changed.items():
-        if context.columns.get(name) is value:
-            words = bag_of_words(row.x.pop(name))
-            row.x.update({f"{name}:{word}": count for word, count in words.items()})
-        else:
-            row.x[name] = value
+    row.x.update(changed)
+    for name in texts:
+        row.x.update({f"{name}:{word}": count for word, count in bag_of_words(row.x.pop(name)).items()})
 
 
 def _add_dates(context: Context, row: Row) -> None:

@@ -15,7 +15,7 @@ from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import MAX_LINE, SAMPLE, Context
 from varifold.streams.readers.dates import date_error
-from varifold.streams.readers.records import Record, batches_of, rows_of
+from varifold.streams.readers.records import Record, batches_of_rows, rows_of
 from varifold.streams.readers.sources import Source
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
@@ -149,7 +149,7 @@ def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> 
             yield batch
             return
     records = enumerate(table.iter_rows(named=True), start + 1)
-    yield from batches_of(context, file, rows_of(context, file, records))
+    yield from batches_of_rows(context, file, rows_of(context, file, records))
 
 
 def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
@@ -181,21 +181,20 @@ def _by_columns(context: Context, table: nw.DataFrame[Any]) -> Batch:
             features = features.with_columns(nw.when(~text.is_in(list(context.absent))).then(text).alias(name))
     if context.key is not None and features[context.key].null_count():
         raise DataError(context.no_key(table.columns))
-    labels = None if context.target is None else table[context.target].to_list()
+    labels, weights = _column(table, context.target), _column(table, context.weight)
     if labels is not None and (context.decimal is not None or context.thousands is not None):
         labels = [label_of(y.encode(), *context.written.separators) if isinstance(y, str) else y for y in labels]
-    if labels is not None and context.unlabelled == "raise" and any(map(is_missing, labels)):
+    if context.unlabelled == "raise" and any(map(is_missing, labels or ())):
         raise DataError(f"no label in column {context.target!r}")
-    weights = None if context.weight is None else table[context.weight].to_list()
-    if weights is not None and any(map(is_missing, weights)):
+    if any(map(is_missing, weights or ())):
         raise DataError(f"no weight in column {context.weight!r}")
     block = to_block(features.to_native(), labels, weights, vocabulary=context.vocabulary, labels=context.labels)
-    return make_batch(
-        context,
-        block,
-        None if context.id is None else table[context.id].to_list(),
-        None if context.time is None else table[context.time].to_list(),
-    )
+    return make_batch(context, block, _column(table, context.id), _column(table, context.time))
+
+
+def _column(table: nw.DataFrame[Any], name: str | None) -> list[Any] | None:
+    """Return the cells of a column; None without a name."""
+    return None if name is None else table[name].to_list()
 
 
 def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
@@ -221,7 +220,7 @@ def read_matrix(context: Context, matrix: Any, target: Any) -> Iterator[Batch]:
 def read_dicts(context: Context, records: Iterable[Any]) -> Iterator[Batch]:
     """Read an iterable of dicts, or of (dict, label) pairs."""
     context.undeclared = True
-    return batches_of(context, "the iterable", rows_of(context, "the iterable", _records(context, records)))
+    return batches_of_rows(context, "the iterable", rows_of(context, "the iterable", _records(context, records)))
 
 
 def _records(context: Context, records: Iterable[Any]) -> Iterator[Record]:

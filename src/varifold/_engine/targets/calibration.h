@@ -1,0 +1,13 @@
+/* Constants of calibration.pxd, which describes them. */
+#ifndef VARIFOLD_CALIBRATION_H
+#define VARIFOLD_CALIBRATION_H
+
+#define VARIFOLD_FACTOR_VARIANCE 0.5
+#define VARIFOLD_BIAS_VARIANCE 0.2
+#define VARIFOLD_CALIBRATION_DRIFT 1e-5
+#define VARIFOLD_CALIBRATION_MEMORY 0.998
+#define VARIFOLD_LEAST_CHANCE 1e-12
+#define VARIFOLD_TIE 1e-6
+#define VARIFOLD_SURE 18.0
+
+#endif
