@@ -70,6 +70,17 @@ def test_labels_find_the_expert_of_a_stream() -> None:
     assert areas[1] > areas[0] + 0.01
 
 
+def test_one_expert_that_is_sure_is_enough() -> None:
+    """Two of twelve sensors no longer belong together: a row that only the copula finds unusual."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(4000, 12))
+    z[:, 1] = 2.0 * z[:, 0] + 0.1 * rng.normal(size=4000)
+    odd = rng.random(4000) < 0.02
+    z[odd, 1] = rng.permutation(z[:, 1])[odd]
+    scores, _ = varifold.AutoDetector().run_block(varifold.to_block(z))
+    assert detection_scores(scores[500:], odd[500:], np.zeros(3500)).auroc > 0.65  # .61 by the mean alone
+
+
 def test_an_outage_is_no_series_of_alarms() -> None:
     model = varifold.AutoDetector()
     _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))

@@ -49,6 +49,19 @@ def test_alarms_on_normal_data_have_the_rate(name: str) -> None:
         assert shares.max() < 1.2 * rate, (rate, shares.max())
 
 
+def test_scores_that_wander_raise_few_alarms_more_than_the_rate() -> None:
+    """Bursts in which each score is above all others cost a level no more than one of the last 1,000 scores."""
+    alarms, rng, wandering = Alarms(), random.Random(1), 0.0
+    raised = [0]
+    for _ in range(12_000):
+        wandering = 0.99 * wandering + rng.gauss(0, 0.14)
+        score = 3.0 * abs(wandering) + 0.1 * rng.random()
+        raised.append(raised[-1] + (alarms.p_value_of(score) <= 0.01))
+        alarms.add(score)
+    most = max(raised[t + 5000] - raised[t] for t in range(1000, 7001))
+    assert 50 < most < 100  # the rate would be 50; the largest of 1,000 scores is an alarm whatever came before
+
+
 def test_a_rate_outside_0_to_1_is_rejected() -> None:
     with pytest.raises(varifold.errors.ParameterError, match="rate"):
         varifold.TailDetector().is_anomaly_one({"a": 1.0}, rate=2.0)

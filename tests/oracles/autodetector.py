@@ -1,4 +1,4 @@
-"""Weighted mean of the surprise of four experts."""
+"""Weighted mean of the surprise of four experts, and a fifth of the largest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Auto:
 
     def score(self, x, slot):
         self.scores = [expert.score(x, slot) for expert in self.experts]
-        return float(-self.weights() @ np.log(self.shares()))
+        surprise = -np.log(self.shares())
+        return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max())
 
     def shares(self):
         return np.array([r.beyond(s) if r.scores else 1.0 for r, s in zip(self.recent, self.scores, strict=True)])
@@ -29,17 +30,20 @@ class Auto:
         shares = self.shares()
         self.losses[anomaly].append(shares if anomaly else 1 - shares)
 
+    def trust(self):
+        """Return exp(-4 n (loss - least loss)) by expert, where labels fade by .01 within their kind."""
+        if not all(self.losses.values()):
+            return np.ones(4)
+        means, counts = [], []
+        for losses in self.losses.values():
+            age = 0.99 ** np.arange(len(losses))[::-1]
+            counts.append(age.sum())
+            means.append(age @ np.array(losses) / age.sum())
+        loss = np.mean(means, axis=0)
+        return np.exp(-4 * min(counts) * (loss - loss.min()))
+
     def weights(self):
-        """Return the prior weights times exp(-4 n (loss - least loss)), where labels fade by .01 within their kind."""
-        weights = np.array([1.0, 0.5, 2.0, 1.0])
-        if all(self.losses.values()):
-            means, counts = [], []
-            for losses in self.losses.values():
-                age = 0.99 ** np.arange(len(losses))[::-1]
-                counts.append(age.sum())
-                means.append(age @ np.array(losses) / age.sum())
-            loss = np.mean(means, axis=0)
-            weights = weights * np.exp(-4 * min(counts) * (loss - loss.min()))
+        weights = np.array([1.0, 0.5, 2.0, 1.0]) * self.trust()
         return weights / weights.sum()
 
     def learn(self, x, slot):

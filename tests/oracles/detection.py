@@ -54,13 +54,14 @@ class Alarms:
             larger = sum(s > score for s in scores) / (len(scores) + 1)
             equal = sum(s == score for s in scores)
             highest = 0.0
+            lowest = min(0.002, 1 / (min(len(scores) + 1, self.recent.most) + 1))
             for j, rate in enumerate(self.rates):
                 highest = max(highest, self.levels[j])
                 alarm = float(p <= rate)
                 if equal and p > rate:  # a part of the equal scores is within the level
                     alarm = max(highest - larger, 0.0) / ((equal + 1) / (len(scores) + 1))
                 self.levels[j] += rate / 5 * (rate - alarm)
-                self.levels[j] = min(max(self.levels[j], 0.002 if rate > 0.002 else -1.0), 0.5)
+                self.levels[j] = min(max(self.levels[j], lowest if rate > 0.002 else -1.0), 0.5)
         self.recent.keep(score)
 
 

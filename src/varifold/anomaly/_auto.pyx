@@ -1,4 +1,4 @@
-"""Several detectors at once: how unusual their scores are among their last ones, averaged."""
+"""Several detectors at once: how unusual their scores are among their last ones, the mean and the largest."""
 
 from libc.math cimport NAN, exp, log
 from libc.stdint cimport int32_t
@@ -12,6 +12,7 @@ from varifold._engine.state import fixed, per_slot
 
 REST = "(no single feature)"
 
+cdef double SURE = 0.2         # weight of the largest surprise, in addition to that of its expert
 cdef double LEARNING = 4.0     # of the weights, by label of the rarer kind
 cdef double FADING = 0.99      # of earlier labels, by label of the same kind
 
@@ -31,21 +32,27 @@ cdef void call_keep(RecentScores recent, double score) noexcept nogil:
 
 
 cdef class AutoDetectorModel(Model):
-    """Weighted mean over the experts of minus the logarithm of the share of their last scores that are larger.
+    """Weighted mean of the experts' surprises, and a fifth of the largest one.
+
+    The surprise is minus the logarithm of the share of an expert's last scores that are larger. Most experts do not see
+    what a single one is made for, such as two features that no longer belong together; so the largest counts twice.
 
     Labels of usual instances and of anomalies, if some come, change the weights by exponential weighting. The loss of an
     expert is the share itself for an anomaly and 1 minus the share for a usual instance, averaged by kind of label: the
-    expected loss is 1 minus the area under the ROC curve.
+    expected loss is 1 minus the area under the ROC curve. The largest surprise is that after multiplying by an expert's
+    `trust`, so that an expert that labels contradict cannot be the one.
     """
 
     cdef readonly list recent          # RecentScores by expert
     cdef void** scored                 # the same, for calls without the GIL
     cdef Py_ssize_t n
     cdef double* prior                 # scratch [expert], weights without labels; their sum is 1
-    cdef double* weight                # scratch [expert], their sum is 1
+    cdef double* trust                 # scratch [expert], 1 for the best one by labels, and for all without labels
+    cdef double* weight                # scratch [expert], prior times trust; their sum is 1
     cdef double* loss                  # [usual, anomaly][expert] sums of losses, which fade
     cdef double* labels                # [usual, anomaly] their number, which fades
     cdef double* score                 # scratch [expert]
+    cdef double* amount                # scratch [expert] surprise, then what it adds to the score
     cdef double* part                  # scratch [slot]
     cdef double* share                 # scratch [slot]
 
@@ -55,8 +62,10 @@ cdef class AutoDetectorModel(Model):
         self.arrays.declare("loss", &self.loss, fixed(2, width=self.n, low=0))
         self.arrays.declare("labels", &self.labels, fixed(2, low=0))
         self.arrays.scratch(&self.prior, fixed(self.n))
+        self.arrays.scratch(&self.trust, fixed(self.n))
         self.arrays.scratch(&self.weight, fixed(self.n))
         self.arrays.scratch(&self.score, fixed(self.n))
+        self.arrays.scratch(&self.amount, fixed(self.n))
         self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n))
         self.arrays.scratch(&self.part, per_slot())
         self.arrays.scratch(&self.share, per_slot())
@@ -73,13 +82,14 @@ cdef class AutoDetectorModel(Model):
         cdef Py_ssize_t e
         cdef double rarer = min(self.labels[0], self.labels[1]), least = 0.0, total = 0.0
         for e in range(self.n):
-            self.weight[e] = 0.0
+            self.trust[e] = 0.0
             if rarer > 0.0:
-                self.weight[e] = 0.5 * (self.loss[e] / self.labels[0] + self.loss[self.n + e] / self.labels[1])
-            if e == 0 or self.weight[e] < least:
-                least = self.weight[e]
+                self.trust[e] = 0.5 * (self.loss[e] / self.labels[0] + self.loss[self.n + e] / self.labels[1])
+            if e == 0 or self.trust[e] < least:
+                least = self.trust[e]
         for e in range(self.n):
-            self.weight[e] = self.prior[e] * exp(-LEARNING * rarer * (self.weight[e] - least))
+            self.trust[e] = exp(-LEARNING * rarer * (self.trust[e] - least))
+            self.weight[e] = self.prior[e] * self.trust[e]
             total += self.weight[e]
         for e in range(self.n):
             self.weight[e] /= total
@@ -109,12 +119,24 @@ cdef class AutoDetectorModel(Model):
         """Return minus the logarithm of the share of the expert's last scores that are larger."""
         return -log((<share_call> call_share)(self.scored[e], score))
 
+    cdef double combined(self) noexcept nogil:
+        """Return the score; turn the surprises in `amount` into what each adds to it."""
+        cdef Py_ssize_t e, largest = 0
+        cdef double total = 0.0
+        for e in range(1, self.n):
+            if self.trust[e] * self.amount[e] > self.trust[largest] * self.amount[largest]:
+                largest = e
+        for e in range(self.n):
+            self.amount[e] *= self.weight[e] + (SURE * self.trust[e] if e == largest else 0.0)
+            total += self.amount[e]
+        return total
+
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t e
-        out[0] = 0.0
         for e in range(self.n):
             self.components.scores(e, v, &self.score[e])
-            out[0] += self.weight[e] * self.surprise(e, self.score[e])
+            self.amount[e] = self.surprise(e, self.score[e])
+        out[0] = self.combined()
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef double score
@@ -123,11 +145,11 @@ cdef class AutoDetectorModel(Model):
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score the instance; keep the experts' scores, and let them learn it."""
         cdef Py_ssize_t e
-        scores[0] = 0.0
         for e in range(self.n):
             self.components.learn_scored(e, v, y, w, &self.score[e], NULL)
-            scores[0] += self.weight[e] * self.surprise(e, self.score[e])
+            self.amount[e] = self.surprise(e, self.score[e])
             (<keep_call> call_keep)(self.scored[e], self.score[e])
+        scores[0] = self.combined()
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         """Split each expert's surprise in proportion to what raises its score."""
@@ -138,21 +160,20 @@ cdef class AutoDetectorModel(Model):
         return {REST: rest} if rest else {}
 
     cdef double split(self, View* v, double* out) noexcept nogil:
-        """Write the parts of the entries; return the surprise of experts whose score no entry raises."""
+        """Write the parts of the entries; return what experts add whose score no entry raises."""
         cdef Py_ssize_t e, i
-        cdef double total, surprise, rest = 0.0
+        cdef double total, rest = 0.0
         memset(out, 0, v.n * sizeof(double))
+        self.scores(v, &total)
         for e in range(self.n):
-            self.components.scores(e, v, &self.score[e])
-            surprise = self.weight[e] * self.surprise(e, self.score[e])
             self.components.contributions(e, v, 0, self.share)
             total = 0.0
             for i in range(v.n):
                 total += max(self.share[i], 0.0)
             if not total > 0.0:
-                rest += surprise
+                rest += self.amount[e]
             for i in range(v.n if total > 0.0 else 0):
-                out[i] += surprise * (max(self.share[i], 0.0) / total)
+                out[i] += self.amount[e] * (max(self.share[i], 0.0) / total)
         return rest
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:

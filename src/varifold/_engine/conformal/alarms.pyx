@@ -4,10 +4,10 @@ The first estimate of a p-value is conformal: the share of the last scores that 
 scores are exchangeable. Drift, outages and new features shift scores for a while. So, for each of a few rates, the level
 up to which the first estimate is an alarm is adapted (adaptive conformal inference, Gibbs and Candès 2021):
 ``level += rate / 5 * (rate - alarm)``. Over any stretch of the stream, the number of alarms then differs from that
-expected by at most the change of the level over ``rate / 5``. For rates above .002 the level stays at .002 at least, so
-that a burst of alarms does not hide a score above all others; it stays at one half at most, so that no score below the
-median is an alarm. The p-value is the rate whose level equals the first estimate, interpolated between two rates: it is
-at most a rate exactly if there is an alarm at this rate.
+expected by at most the change of the level over ``rate / 5``. For rates above .002 the level stays at .002 at least,
+and from 500 scores on at the share of one of them, so that a burst of alarms does not hide a score above all others; it
+stays at one half at most, so that no score below the median is an alarm. The p-value is the rate whose level equals the
+first estimate, interpolated between two rates: it is at most a rate exactly if there is an alarm at this rate.
 
 Among equal scores a level that lies between the shares of larger ones and of those at least as large would be an alarm
 for a part of them. They are none, but the level is adapted as if that part were: otherwise it would rise until the
@@ -24,7 +24,7 @@ cdef enum:
     RATES = 8
 cdef double[RATES] RATE = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 cdef double STEP = 0.2     # of a level, in rates
-cdef double LOWEST = 0.002  # of a level, for larger rates: a score above all others is an alarm, whatever came before
+cdef double LOWEST = 0.002  # of a level, for larger rates, while one score is a larger share
 cdef double HIGHEST = 0.5   # a score below the median is no alarm
 
 
@@ -58,6 +58,7 @@ cdef class Alarms:
         """Adapt the levels to a score, then keep it."""
         cdef Py_ssize_t n = self.recent.place[0], smaller, up_to
         cdef double p, larger, share, alarm, level = 0.0
+        cdef double lowest = min(LOWEST, 1.0 / (min(n + 1, self.recent.most) + 1.0))  # the share of a score above all
         cdef int j
         if n:
             p = self.p_value(score)
@@ -69,7 +70,7 @@ cdef class Alarms:
                 level = max(level, self.level[j])    # the level of a larger rate is not below that of a smaller one
                 alarm = 1.0 if p <= RATE[j] else max(level - larger, 0.0) / (share - larger) if share > larger else 0.0
                 self.level[j] += STEP * RATE[j] * (RATE[j] - alarm)
-                self.level[j] = min(max(self.level[j], LOWEST if RATE[j] > LOWEST else -1.0), HIGHEST)
+                self.level[j] = min(max(self.level[j], lowest if RATE[j] > LOWEST else -1.0), HIGHEST)
         self.recent.keep(score)
 
     def p_value_of(self, double score):
