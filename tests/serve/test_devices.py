@@ -178,6 +178,8 @@ def test_the_routes_of_devices(client: httpx.Client) -> None:
     assert {f["name"] for f in one["features"]} == set(X)
     assert client.get(f"/models/{name}/report", params={"key": "3"}).json()["key"] == 3
     assert client.get(f"/models/{name}/report", params={"key": "nobody"}).status_code == 404
+    assert client.get(f"/models/{name}/features", params={"key": "3"}).json()["features"].keys() == set(X)
+    assert client.get(f"/models/{name}/features", params={"key": "4"}).status_code == 404
     assert {f["name"] for f in client.get(f"/models/{name}/report").json()["features"]} == set(X), (
         "the key is no feature"
     )

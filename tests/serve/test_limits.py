@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
 import socket
 import sys
@@ -14,12 +15,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
 from tests.serve.server import Server, instance
 from varifold import AROW
 from varifold.serve.http import model_routes, protocol
+from varifold.serve.http.app import App, BodyLimits
+from varifold.serve.http.openapi import document
 
 
 def address(server: Server) -> tuple[str, int]:
@@ -197,6 +201,52 @@ def test_the_features_of_a_wide_model_are_listed_in_part(make_server: Callable[.
         assert {row["first_seen"] for row in found.values()} == {3, 4, 5, 6}
         assert len(client.get("/models/m/features?limit=100000").json()["features"]) == 15_000
         assert client.get("/models/m/features?limit=100001").status_code == 422
+
+
+def test_long_lists_are_made_one_at_a_time(make_server: Callable[..., Server]) -> None:
+    """Ten clients list 20,000 features each; other requests come in between."""
+    server = make_server().start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        body = orjson.dumps({"x": {f"f{i}": 1 for i in range(20_000)}, "y": 1})
+        assert client.post("/models/m/learn", content=body).status_code == 200
+        lists = [socket.create_connection(address(server)) for _ in range(10)]
+        for one in lists:
+            one.sendall(b"GET /models/m/features?limit=100000 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        responded = threading.Thread(target=lambda: [one.recv(1) for one in lists])
+        responded.start()
+        waits = [time.monotonic()]
+        while responded.is_alive():
+            assert httpx.get(f"{server.url}/healthz", timeout=60).status_code == 200  # on a connection of its own
+            waits.append(time.monotonic())
+        assert max(after - before for before, after in itertools.pairwise(waits)) < 0.4 * (waits[-1] - waits[0])
+        for one in lists:
+            one.close()
+
+
+def test_responses_that_nobody_reads_take_bounded_memory() -> None:
+    """Two of three clients read nothing of a response of 50 KB; together they may leave 120 KB."""
+
+    async def main() -> list[int]:
+        served = App(Any, None, BodyLimits(total=120_000))  # type: ignore[arg-type]
+        scope = {"type": "http", "method": "GET", "path": "/openapi.json", "headers": [(b"host", b"localhost")]}
+        statuses: list[int] = []
+        read = asyncio.Event()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+                await (read.wait() if message["status"] == 200 else asyncio.sleep(0))
+
+        requests = [asyncio.create_task(served(scope, Any, send)) for _ in range(3)]  # type: ignore[arg-type]
+        await asyncio.sleep(0.1)
+        read.set()
+        await asyncio.gather(*requests)
+        await served(scope, Any, send)  # type: ignore[arg-type]
+        return statuses
+
+    assert 40_000 < len(orjson.dumps(document())) < 60_000
+    assert asyncio.run(main()) == [200, 200, 429, 200]
 
 
 def test_only_the_features_that_are_listed_are_described(monkeypatch: pytest.MonkeyPatch) -> None:

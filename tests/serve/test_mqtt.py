@@ -213,6 +213,9 @@ def test_topics() -> None:
     for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "predictions": "b/{key}"}):
         with pytest.raises(ParameterError):
             Topics("localhost:1883", **wrong)
+    for topic in ("", "out/#", "out/+", "out/\0", "out/{keys}"):  # paho raises an error at the first prediction
+        with pytest.raises(ParameterError, match="--predictions"):
+            Topics("localhost:1883", "plant/{key}/reading", predictions=topic)
     for port in ("x", "", "\u00b2", "-1", "0", "65536", "1_883", "123456"):
         with pytest.raises(ParameterError, match="HOST:PORT"):
             Topics(f"localhost:{port}", "a")
@@ -290,6 +293,24 @@ def test_payloads_are_mapped_by_the_rules_of_the_model(
             time.sleep(0.05)
         features = client.get("/models/mqtt/features", params={"key": "pump"}).json()["features"]
     assert set(features) == {"data.load", "site=north"}
+
+
+@pytest.mark.mosquitto
+def test_a_prediction_whose_topic_is_too_long_is_not_published(make_server: Callable[..., Server], broker: int) -> None:
+    topics = ["--readings", "{site}/{key}/up", "--predictions", "{site}{site}/{key}"]
+    server = make_server("--mqtt", f"127.0.0.1:{broker}", *topics, "--mqtt-method", "arow").start()
+    server.wait_for_line("connected to the broker")
+
+    async def main() -> dict[str, Any]:
+        async with aiomqtt.Client("127.0.0.1", broker) as client:
+            await client.subscribe("aa/+", qos=1)
+            for site in ("s" * 40_000, "a"):
+                await client.publish(f"{site}/pump/up", b'{"load": 1.0}', qos=1)
+            return await asyncio.wait_for(anext(_answers(client)), 10)
+
+    assert asyncio.run(main())["topic"] == "aa/pump"
+    server.wait_for_line("the topic of its prediction has more than 65,535 bytes")
+    assert server.stop() == 0
 
 
 @pytest.mark.mosquitto

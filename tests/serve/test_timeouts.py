@@ -43,22 +43,33 @@ def test_blank_lines_after_a_response_do_not_keep_a_connection(shared: Server) -
     connection.socket.close()
 
 
+def connected() -> tuple[Any, Clock, Any]:
+    """Return a connection to an application that responds with 100 bytes, its clock, and its transport."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"100")]})
+        await send({"type": "http.response.body", "body": b"x" * 100})
+
+    config = uvicorn.Config(app, log_config=None)
+    config.load()
+    served: Any = SimpleNamespace(limits=SimpleNamespace(body=1 << 20), direct=lambda url: None)
+    protocol: Any = protocol_of(served, 10)(config, ServerState(), {})  # type: ignore[call-arg]
+    clock = protocol.loop = Clock()
+    transport = mock.MagicMock()
+    transport.is_closing.return_value = False
+    transport.get_write_buffer_size.return_value = 0
+    protocol.connection_made(transport)
+    return protocol, clock, transport
+
+
 @pytest.mark.parametrize(("size", "open_"), [(1, False), (100, True)])
 def test_a_body_has_to_arrive_at_a_rate(size: int, open_: bool) -> None:
     """A packet every five seconds, for ten minutes: of one byte, or of a row."""
 
     async def send() -> bool:
-        async def app(scope: Any, receive: Any, send: Any) -> None:
-            await receive()
-
-        config = uvicorn.Config(app, log_config=None)
-        config.load()
-        served: Any = SimpleNamespace(limits=SimpleNamespace(body=1 << 20), direct=lambda url: None)
-        protocol: Any = protocol_of(served, 10)(config, ServerState(), {})  # type: ignore[call-arg]
-        clock = protocol.loop = Clock()
-        transport = mock.MagicMock()
-        transport.is_closing.return_value = False
-        protocol.connection_made(transport)
+        protocol, clock, transport = connected()
         protocol.data_received(b"POST /models HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n")
         for _ in range(120):
             clock.now += 5.0
@@ -69,6 +80,76 @@ def test_a_body_has_to_arrive_at_a_rate(size: int, open_: bool) -> None:
         return not transport.abort.called
 
     assert asyncio.run(send()) == open_
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_response_has_to_be_read(reads: bool) -> None:
+    """What the system does not accept stays in the buffer; it is written out if the client reads, once a minute."""
+
+    async def send() -> bool:
+        protocol, clock, transport = connected()
+        protocol.data_received(b"GET /models HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        transport.get_write_buffer_size.return_value = 100_000
+        for _ in range(4):
+            protocol.pause_writing()
+            for _ in range(50):
+                clock.now += 1.0
+                protocol.close_if_late(clock.now)
+            if reads:
+                protocol.resume_writing()
+        for task in list(protocol.tasks):
+            task.cancel()
+        return not transport.abort.called
+
+    assert asyncio.run(send()) == reads
+
+
+def test_a_closed_connection_does_not_wait_for_its_client_to_read() -> None:
+    async def send() -> None:
+        protocol, clock, transport = connected()
+        protocol.data_received(b"GET /models HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await asyncio.gather(*protocol.tasks)
+        transport.get_write_buffer_size.return_value = 100
+        for _ in range(70):
+            clock.now += 1.0
+            protocol.close_if_late(clock.now)
+        assert transport.close.called
+        assert transport.abort.called
+
+    asyncio.run(send())
+
+
+def test_a_pipelined_request_may_wait_while_the_server_does_not_read() -> None:
+    async def send() -> None:
+        protocol, clock, transport = connected()
+        one = b"GET /models HTTP/1.1\r\nhost: localhost\r\n"
+        protocol.data_received(one + b"\r\n" + one + b"\r\n" + one)
+        for _ in range(30):
+            clock.now += 1.0
+            protocol.close_if_late(clock.now)
+        assert not transport.abort.called
+        while protocol.tasks:
+            await asyncio.gather(*protocol.tasks)
+        for _ in range(30):
+            clock.now += 1.0
+            protocol.close_if_late(clock.now)
+        assert transport.abort.called  # the rest of the third request does not come
+
+    asyncio.run(send())
+
+
+def test_many_pipelined_requests_are_no_long_head() -> None:
+    async def send() -> None:
+        protocol, _, transport = connected()
+        one = b"GET /models HTTP/1.1\r\nhost: localhost\r\n"
+        protocol.data_received((one + b"\r\n") * 3_000 + one)
+        assert not transport.close.called
+        protocol.data_received(b"x: y\r\n" * 20_000)
+        assert transport.close.called
+        for task in list(protocol.tasks):
+            task.cancel()
+
+    asyncio.run(send())
 
 
 def test_only_get_opens_a_web_socket(shared: Server) -> None:

@@ -420,6 +420,12 @@ class Feed:
                 return
             except BufferError:
                 await self.owner.call(self.producer.flush, 1.0)
+            except confluent_kafka.KafkaException as error:
+                if error.args[0].code() != confluent_kafka.KafkaError.MSG_SIZE_TOO_LARGE:
+                    raise
+                place = f"{_shown(_place(message))}/{message.offset()}"
+                self.owner.rejected(place, RejectedError(f"its prediction of {len(value):,} bytes is too large"))
+                return
 
     def _delivered(self, error: Any, message: Any) -> None:
         """Note, in the thread of the bridge, that a prediction was not accepted; it is made again after a pause."""

@@ -16,7 +16,7 @@ from typing import Any
 from varifold.base.json_text import write_json
 from varifold.errors import ParameterError, VarifoldError
 from varifold.serve import bridge
-from varifold.serve.core.errors import NotFoundError, StoppedError
+from varifold.serve.core.errors import NotFoundError, RejectedError, StoppedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Model, Models
 from varifold.serve.extra import aiomqtt
@@ -25,8 +25,7 @@ _WINDOW = 256
 """Most messages in progress: the broker sends no more before the first of them are acknowledged."""
 _SESSION_SECONDS = 7 * 24 * 3600
 """Seconds for which the broker keeps messages for a server that is away."""
-
-
+_LONGEST_TOPIC = 65_535
 _PART = re.compile(r"\{(\w+)\}|\+")
 
 
@@ -58,11 +57,18 @@ class Topics:
                 raise ParameterError(
                     f"the topic {pattern!r} has two keys, a name twice or a #; {{key}} or one + is the key"
                 )
-        if self.predictions and "{key}" in self.predictions and not self.keyed:
-            raise ParameterError(
-                f"--predictions {self.predictions} needs a key, but --readings {self.readings} has none"
-            )
+        if self.predictions is not None:
+            self._check_predictions(self.predictions)
         self.address()
+
+    def _check_predictions(self, topic: str) -> None:
+        """Reject a topic that nothing can be published to, or whose names the topic of readings does not have."""
+        if not topic or set(topic) & set("+#\0"):
+            raise ParameterError(f"--predictions {topic!r} is not the name of a topic, which has no +, # and null")
+        missing = set(names_in(topic)) - set(names_in(self.readings))
+        if missing:
+            name = min(missing)
+            raise ParameterError(f"--predictions {topic} needs {{{name}}}, but --readings {self.readings} has none")
 
     def address(self) -> tuple[str, int]:
         """Return host and port."""
@@ -184,19 +190,20 @@ class MqttBridge(bridge.Bridge):
             if isinstance(done, VarifoldError):
                 raise done
             prediction = await done
+            if self.topics.predictions and self._is_reading(message):
+                await self._publish(client, message, prediction)
         except VarifoldError as error:
             if self._model_stopped():
                 return  # not acknowledged: the broker sends it again at the next start
             self.rejected(message.topic.value, error)
-        else:
-            if self.topics.predictions and self._is_reading(message):
-                await self._publish(client, message, prediction)
         client._client.ack(message.mid, message.qos)
 
     async def _publish(self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]) -> None:
         target = str(self.topics.predictions)
         for name, part in parts_of(self.topics.readings, message.topic.value).items():
             target = target.replace(f"{{{name}}}", part)
+        if len(target.encode()) > _LONGEST_TOPIC:
+            raise RejectedError(f"the topic of its prediction has more than {_LONGEST_TOPIC:,} bytes")
         await client.publish(target, write_json(prediction), qos=1)
 
     def _model_stopped(self) -> bool:

@@ -35,11 +35,13 @@ class Route(NamedTuple):
     for_some: bool = True
     start: Start | None = None
     """What the handler does with a complete body, for requests that do not go through ASGI."""
+    long: bool = False
+    """Whether it may keep other requests waiting for long: all such requests use at most half of the time."""
 
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """Most bytes of a body, and of all bodies in progress."""
+    """Most bytes of a body, and of all bodies in progress; of all responses in progress as well."""
 
     body: int = 1 << 20
     batch: int = 64 << 20
@@ -54,10 +56,10 @@ _MODEL = {
     ("POST", "batch"): Route("batch", model_routes.batch, WRITE),
     ("POST", "explain"): Route("explain", model_routes.explain, READ),
     ("POST", "restore"): Route("restore", model_routes.restore, WRITE),
-    ("GET", "features"): Route("features", model_routes.features, READ),
-    ("GET", "ask"): Route("ask", model_routes.ask, READ),
-    ("GET", "devices"): Route("devices", model_routes.devices, READ),
-    ("GET", "report"): Route("report", model_routes.report, READ),
+    ("GET", "features"): Route("features", model_routes.features, READ, long=True),
+    ("GET", "ask"): Route("ask", model_routes.ask, READ, long=True),
+    ("GET", "devices"): Route("devices", model_routes.devices, READ, long=True),
+    ("GET", "report"): Route("report", model_routes.report, READ, long=True),
     ("GET", "file"): Route("file", model_routes.file, READ),
     ("GET", "digest"): Route("digest", model_routes.digest, READ),
     ("GET", ""): Route("model", model_routes.show, READ),
@@ -65,10 +67,10 @@ _MODEL = {
     ("DELETE", ""): Route("delete", model_routes.delete, WRITE),
 }
 _TOP = {
-    ("GET", "models"): Route("models", model_routes.list_models, READ),
+    ("GET", "models"): Route("models", model_routes.list_models, READ, long=True),
     ("GET", "healthz"): Route("healthz", server_routes.healthz, 0),
     ("GET", "readyz"): Route("readyz", server_routes.readyz, 0),
-    ("GET", "metrics"): Route("metrics", server_routes.metrics, READ, for_some=False),
+    ("GET", "metrics"): Route("metrics", server_routes.metrics, READ, for_some=False, long=True),
     ("GET", "events"): Route("events", server_routes.events, READ),
     ("GET", "openapi.json"): Route("openapi", server_routes.openapi, 0),
     **{("GET", name): Route("dashboard", server_routes.page, 0) for name in server_routes.PAGE},
@@ -141,6 +143,9 @@ class App:
         """Model files that are being made or sent."""
         self._receiving = 0
         """Bytes of the bodies in progress."""
+        self._sending = 0
+        """Bytes of the responses in progress."""
+        self._turns = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection, as called by ASGI."""
@@ -173,15 +178,36 @@ class App:
             else:
                 request.grant = access
                 request.renewed = self._renewed(request.header, route, model)
-                response = await route.handler(self, request)
+                response = await (self._in_turn(route, request) if route.long else route.handler(self, request))
         except (VarifoldError, OSError) as error:
             response = self.error_of(name, error)
         finally:
             self._receiving -= received
         if response is None:
             return
-        await response.send(send)
+        await self._send(response, send)
         self.metrics.count(name, response.status, time.perf_counter() - started)
+
+    async def _in_turn(self, route: Route, request: Request) -> Response | None:
+        """Handle a long request after the ones before it, and leave as much time as it took to others."""
+        await self._turns.acquire()
+        started = time.perf_counter()
+        try:
+            return await route.handler(self, request)
+        finally:
+            asyncio.get_running_loop().call_later(time.perf_counter() - started, self._turns.release)
+
+    async def _send(self, response: Response, send: Send) -> None:
+        """Send a response, unless clients that read slowly leave too much of others in memory."""
+        size = len(response.body)
+        if self._sending + size > self.limits.total:
+            text = f"responses of more than {self.limits.total:,} bytes are being sent; try again later"
+            response, size = error_response(BusyError(text), BusyError.status), 0
+        self._sending += size
+        try:
+            await response.send(send)
+        finally:
+            self._sending -= size
 
     def direct(self, url: bytes) -> tuple[Route, str] | None:
         """Return route and model of a POST that needs no ASGI, unless the model shares the event loop by turns."""

@@ -17,8 +17,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-_PART = 1 << 20
-"""Bytes of a response that are sent at a time."""
+_PART = 256 << 10
+"""Bytes of a response that are sent at a time, and have to be read within a minute."""
 JSON, NDJSON = b"application/json", b"application/x-ndjson"
 
 

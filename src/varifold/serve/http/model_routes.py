@@ -26,6 +26,7 @@ from varifold.serve.core.errors import (
 )
 from varifold.serve.core.group_commit import Acknowledgement
 from varifold.serve.core.models import Model, ModelSpec
+from varifold.serve.core.state import ModelState
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
 from varifold.serve.http.tokens import WRITE, Grant
@@ -247,12 +248,7 @@ async def features(app: App, request: Request) -> Response:
     most = _limit(request, "limit", _FEATURES, _MOST_FEATURES)
     learner: Any = state.learner
     if isinstance(learner, KeyedLearner):
-        given = request.query("key")
-        if given is not None:
-            state.budget.load(learner, given)
-        learner = None if given is None else learner.learner(given)
-        if given is not None and learner is None:
-            raise NotFoundError(f"the key {given[:80]!r} has not been learned")
+        learner = _learner_of_key(state, request)
     known = learner._latest_features(most) if hasattr(learner, "_latest_features") else {}  # a Vote has none
     presence = {row["name"]: row["presence"] for row in state.monitor.features()}
     rows = {
@@ -315,16 +311,33 @@ async def devices(app: App, request: Request) -> Response:
 
 
 def _device(model: Model, request: Request) -> tuple[Key, Device]:
-    """Return the device that a query names, and its key: a number if there is no such text."""
-    given = request.query("key") or ""
-    keys: list[Key] = [given]
-    if re.fullmatch(r"-?[0-9]{1,18}", given):
-        keys.append(int(given))
-    for key in keys:
+    """Return the device that a query names, and its key."""
+    for key in _keys(request):
         device = model.state.devices.get(key)
         if device is not None:
             return key, device
-    raise NotFoundError(f"the model {model.name!r} knows no device {given[:80]!r}")
+    raise NotFoundError(f"the model {model.name!r} knows no device {(request.query('key') or '')[:80]!r}")
+
+
+def _learner_of_key(state: ModelState, request: Request) -> Any:
+    """Return the learner of the key that a query names; None without one."""
+    keys = _keys(request)
+    for key in keys:
+        state.budget.load(state.learner, key)
+        learner = state.learner.learner(key)
+        if learner is not None:
+            return learner
+    if keys:
+        raise NotFoundError(f"the key {str(keys[0])[:80]!r} has not been learned")
+    return None
+
+
+def _keys(request: Request) -> list[Key]:
+    """Return what the key of a query may be: the text, then, if there is no such key, the number that it is."""
+    given = request.query("key")
+    if given is None:
+        return []
+    return [given, int(given)] if re.fullmatch(r"-?[0-9]{1,20}", given) else [given]
 
 
 async def file(app: App, request: Request) -> None:

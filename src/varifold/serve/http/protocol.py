@@ -1,4 +1,4 @@
-"""Connections: limits on their number, on the time for a request to arrive, on the size of its head.
+"""Connections: limits on their number, on the time for a request to arrive and its response to be read, on its head.
 
 uvicorn has no such limits before a request is complete: even without a token, a client could exhaust the file
 descriptors of the process with idle connections, and its memory with endless header lines. Requests of `direct` are
@@ -36,6 +36,8 @@ _BODY_SECONDS = 60.0
 """Seconds for which a body may pause."""
 _BODY_RATE = 10.0
 """Bytes per second below which a body counts as pausing."""
+_RESPONSE_SECONDS = 60.0
+"""Seconds for which a client may leave a response unread."""
 _RESERVED = 128
 """File descriptors reserved for the state and the libraries."""
 _DEFAULT_MOST = 4_096
@@ -107,7 +109,7 @@ async def accept_tls(
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection that is closed if a request arrives too slowly or its head is too long."""
+    """A connection that is closed if a request arrives or its response is read too slowly, or its head is too long."""
 
     served: ClassVar[App]
     most: ClassVar[int]
@@ -120,6 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, unless there are too many."""
         super().connection_made(transport)
+        self._read = self.loop.time()
         self._expect_head()
         if len(self.connections) > self.most:
             transport.abort()
@@ -199,24 +202,36 @@ class LimitedProtocol(HttpToolsProtocol):
         self._invalid = msg
         self.flow.pause_reading()
 
+    def resume_writing(self) -> None:
+        """Go on with a response: the client has read what was written."""
+        self._read = self.loop.time()
+        super().resume_writing()
+
     def data_received(self, data: bytes) -> None:
         """Process received data; close the connection if the head is too long."""
+        self._head += len(data)  # 0 again if a head begins in this data
         super().data_received(data)
         exchange, self._ready = self._ready, None
         if exchange is not None:
             exchange.start()
         if self._phase == _BODY:
             self._since = min(self.loop.time(), self._since + len(data) / _BODY_RATE)
-        elif self._phase == _HEAD:
-            self._head += len(data)
-            if self._head > _HEAD_BYTES:
-                self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
-                self.transport.close()
+        elif self._phase == _HEAD and self._head > _HEAD_BYTES:
+            self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
+            self.transport.close()
 
     def close_if_late(self, now: float) -> None:
-        """Close the connection if its request arrives too slowly."""
+        """Close the connection if its request arrives too slowly, or its response is read too slowly."""
+        if self.transport.get_write_buffer_size() == 0:
+            self._read = now
+        if self.flow.read_paused:  # it is the server that does not read
+            self._since = now
         waited = now - self._since
-        if (self._phase == _HEAD and waited > _HEAD_SECONDS) or (self._phase == _BODY and waited > _BODY_SECONDS):
+        if (
+            (self._phase == _HEAD and waited > _HEAD_SECONDS)
+            or (self._phase == _BODY and waited > _BODY_SECONDS)
+            or now - self._read > _RESPONSE_SECONDS
+        ):
             self.transport.abort()
         elif self._phase == _IDLE and waited > self.timeout_keep_alive:
             self.transport.close()

@@ -73,7 +73,9 @@ async def events(app: App, request: Request) -> None:
     try:
         await request.send({"type": "http.response.start", "status": 200, "headers": head})
         past = [e for e in app.models.events.latest if e["number"] > after and _wanted(request, e)]
-        await _send(request, b": open\n\n" + b"".join(_event(e) for e in past))
+        await _send(request, b": open\n\n")
+        for event in past:  # one at a time: `_send` waits for a client that reads slowly
+            await _send(request, _event(event))
         while not gone.done() and not app.stopping.is_set():
             waiting = asyncio.ensure_future(queue.get())
             stop = asyncio.ensure_future(app.stopping.wait())
