@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,17 @@ def test_dates_without_an_option_are_rejected_with_what_to_do(kind: str, tmp_pat
         assert "made=2026-03-04" not in next(iter(block.rows()))
     (block,) = read(source, target="y", types={"made": "category"}).blocks()
     assert str(next(iter(block.rows()))["made"]).startswith("2026-03-04")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "dicts", "parquet"])
+@pytest.mark.parametrize(("hours", "advice"), [(range(0, 24), "hour"), ([0] * 20, "month")])
+def test_the_hour_is_proposed_if_any_time_is_not_midnight(
+    kind: str, hours: Sequence[int], advice: str, tmp_path: Path
+) -> None:
+    """Hourly files usually begin at midnight."""
+    rows = [{"made": f"2026-03-04T{hour:02}:00:00", "a": 1.0, "y": i % 2} for i, hour in enumerate(hours)]
+    with pytest.raises(DataError, match=rf"such as '2026-03-04[T ]00:00:00'.*--dates made={advice}\+weekday"):
+        list(read(SOURCES[kind](tmp_path, rows), target="y").blocks())
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

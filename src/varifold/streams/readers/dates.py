@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +14,8 @@ from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
 
 __all__ = ["PARTS", "Dates", "date_error", "reject_dates"]
 
+_HOUR = re.compile(r"(?:^|[T ])(?!0?0:00(?::00)?(?!:))\d{1,2}:\d{2}")
+"""A time that is not midnight."""
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -99,23 +102,23 @@ def reject_dates(column: str | int, cells: Sequence[str]) -> None:
 
     At least nine cells in ten must be dates; the search stops when more than a tenth are not.
     """
-    example, others = None, 0
+    dates, others = [], 0
     for cell in cells:
-        if not looks_like_time(cell):
-            others += 1
-            if 10 * others > len(cells):
-                return
-        elif example is None:
-            example = cell
-    if example is not None:
-        raise date_error(column, example)
+        if looks_like_time(cell):
+            dates.append(cell)
+            continue
+        others += 1
+        if 10 * others > len(cells):
+            return
+    if dates:
+        raise date_error(column, dates)
 
 
-def date_error(column: str | int, example: object) -> DataError:
-    """Make the error about a column of dates: an example and the possible remedies."""
-    first = "hour" if ":" in str(example).replace("00:00:00", "") else "month"  # a date without a time has no hour
+def date_error(column: str | int, dates: Sequence[object]) -> DataError:
+    """Make the error about a column of these dates: the first of them and the possible remedies."""
+    first = "hour" if any(_HOUR.search(str(date)) for date in dates) else "month"  # dates alone are at midnight
     return DataError(
-        f"column {column!r} holds dates such as {str(example)!r}; say what of them is a feature, "
+        f"column {column!r} holds dates such as {str(dates[0])!r}; say what of them is a feature, "
         f"dates={{{column!r}: [{first!r}, 'weekday']}} (--dates {column}={first}+weekday), take it as the time of the "
         f"rows, time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take "
         f"every date as a separate category, types={{{column!r}: 'category'}} (--types {column}=category)"

@@ -85,10 +85,14 @@ def detect_notations(
 
 def doubtful_points(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the columns such as 1.234 whose points may separate thousands; none if another has decimal points."""
-    fits = {name: _fitting(cells) for name, cells in columns.items()}
-    if [POINT] in fits.values() or [COMMA_GROUPS] in fits.values():
-        return []
-    return [name for name, found in fits.items() if POINT_GROUPS in found and POINT in found]
+    doubtful = []
+    for name, cells in columns.items():
+        found = _fitting(cells)
+        if found in ([POINT], [COMMA_GROUPS]):
+            return []
+        if POINT in found:
+            doubtful.append(name)
+    return doubtful
 
 
 def _with_decimal(cells: Sequence[str], decimal: str) -> Notation:

@@ -160,7 +160,7 @@ def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
             continue
         strings = table[name].dtype in _STRINGS
         if table[name].dtype in _DATES and name not in context.types and table[name].count():
-            raise date_error(name, table[name].drop_nulls()[0])
+            raise date_error(name, table[name].drop_nulls().head(SAMPLE).to_list())
         cells: Iterable[str] = ()
         if strings:
             cells = [c for c in table[name].head(SAMPLE).to_list() if isinstance(c, str) and c not in context.absent]
