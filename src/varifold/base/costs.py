@@ -31,8 +31,8 @@ class Costs:
     def describe(self) -> str:
         """Describe the two accepted forms."""
         return (
-            "a mapping {label: cost > 0}, or a matrix {true label: {predicted label: cost}}, of costs that are 0 or from "
-            f"{SMALLEST:g} to {LARGEST:g} in size,"
+            "a mapping {label: cost > 0}, or a matrix {true label: {predicted label: cost}}, of costs that are 0 or "
+            f"from {SMALLEST:g} to {LARGEST:g} in size,"
         )
 
 
