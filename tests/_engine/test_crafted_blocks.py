@@ -80,7 +80,7 @@ def test_a_masked_weight_is_no_number() -> None:
     model = varifold.AROW()
     with pytest.raises(DataError, match="the weight of instance 1 is nan"):
         model.learn_many([{"a": 1.0}, {"a": 2.0}], [0, 1], np.ma.array([1.0, 2.0], mask=[False, True]))
-    with pytest.raises(DataError, match="the weight of instance 0 is .*timedelta64"):
+    with pytest.raises(DataError, match=r"the weight of instance 0 is .*timedelta64"):
         model.learn_many([{"a": 1.0}], [0], np.array([1], dtype="m8[s]"))
     assert model.steps == 0
 

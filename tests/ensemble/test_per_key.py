@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 import hashlib
+import math
 import os
 import pickle
 import random
@@ -507,3 +508,14 @@ def test_keys_of_a_subclass_are_plain_values() -> None:
     assert model.keys == ["a"]
     assert type(model.keys[0]) is str
     assert PerKey.from_bytes(model.to_bytes()).keys == ["a"]
+
+
+@pytest.mark.parametrize(("method", "learns"), [("gaussiannb", True), ("arow", False)])
+def test_an_instance_without_a_label_is_learned_if_the_learner_can(method: str, learns: bool) -> None:
+    model = PerKey(method, key="device")
+    for label in (None, math.nan):
+        model.learn_one({"device": "a", "f": 1.0}, label)
+    assert (model.steps, model.keys, model.classes) == ((2, ["a"], []) if learns else (0, [], []))
+    model.learn_one({"device": "a", "f": 1.0}, "p", 0.0)
+    model.learn_one({"device": "a", "f": 1.0}, "p")
+    assert model.classes == ["p"]

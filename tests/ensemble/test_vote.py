@@ -14,7 +14,7 @@ from varifold import AROW, OLVF, GaussianNB, Vote, checks
 from varifold.base import files
 from varifold.base.shares import share_of
 from varifold.checks.material import learn, stream
-from varifold.errors import FeatureNameError, ModelFileError, ParameterError
+from varifold.errors import FeatureNameError, ModelFileError, ParameterError, VarifoldError
 
 
 @pytest.mark.parametrize("learner", [Vote([AROW(), AROW(r=3.0), GaussianNB()]), Vote([varifold.ORF3V(seed=1), AROW()])])
@@ -119,3 +119,21 @@ def test_a_rejected_block_changes_nothing(call: str) -> None:
     with pytest.raises(FeatureNameError, match="a=b"):
         getattr(vote, call)([{"c": 1.0}, {"a": "b"}], ["p", "q"])
     assert vote.to_bytes() == before
+
+
+@pytest.mark.parametrize("label", [None, float("nan")])
+def test_an_instance_without_a_label_is_ignored(label: Any) -> None:
+    """The naive Bayes learner alone would learn from its features."""
+    model = Vote([GaussianNB(), GaussianNB()])
+    model.learn_one({"f": 1.0}, "a")
+    before = model.to_bytes()
+    model.learn_one({"f": 2.0}, label)
+    model.learn_many([{"f": 2.0}], [label])
+    with pytest.raises(VarifoldError):
+        model.learn_one({"f": [2.0]}, label)
+    assert model.to_bytes() == before
+
+
+def test_what_is_no_list_of_learners_is_rejected() -> None:
+    with pytest.raises(ParameterError, match="must be a list of classifiers"):
+        Vote(5)  # type: ignore[arg-type]

@@ -282,3 +282,12 @@ def test_absent_values_are_absent():
 def test_wrong_parameters_are_rejected(params):
     with pytest.raises(ParameterError, match=next(iter(params))):
         Monitor(**params)
+
+
+def test_an_int_that_has_no_text_is_rejected() -> None:
+    monitor = Monitor()
+    with pytest.raises(FeatureValueError, match="an int too large for a float"):
+        monitor.learn_one({"a": 10**5000})
+    with pytest.raises(FeatureNameError, match="has 16,610 bits"):
+        monitor.learn_one({10**5000: 1.0})
+    assert monitor.step == 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from varifold._engine.names.vocabulary import plain_label
-from varifold.base.params import Real
+from varifold.base.params import LARGEST, SMALLEST, Real
 from varifold.errors import LabelError, ParameterError
 
 OBJECTIVES = ("accuracy", "balanced", "log_loss")
@@ -30,7 +30,10 @@ class Costs:
 
     def describe(self) -> str:
         """Describe the two accepted forms."""
-        return "a mapping {label: cost > 0}, or a matrix {true label: {predicted label: cost}} of finite costs"
+        return (
+            "a mapping {label: cost > 0}, or a matrix {true label: {predicted label: cost}}, of costs that are 0 or "
+            f"from {SMALLEST:g} to {LARGEST:g} in size,"
+        )
 
 
 def _are_labels(mapping: Mapping[Any, Any]) -> bool:

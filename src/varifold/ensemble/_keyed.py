@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from varifold._engine.names.vocabulary import plain_label
+from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import Task, VaryingLearner
@@ -194,7 +194,7 @@ class KeyedLearner(Saved):
 
         `memo` is what `memo_one` returned when the instance was predicted.
         """
-        if self._learn(x, y, w, memo) and not self._numeric:
+        if self._learn(x, y, w, memo) and not self._numeric and not is_missing(y):
             self._labels.setdefault(plain_label(y))
 
     def _learn(self, x: Mapping[Any, Any], *truth: Any) -> bool:
@@ -207,7 +207,7 @@ class KeyedLearner(Saved):
         before = learner.steps
         learner.learn_one(rest, *truth)
         self._steps += learner.steps - before
-        if known is None:
+        if known is None and learner.steps != before:
             self._known[key] = None
             self._here[key] = learner
         return bool(learner.steps != before)

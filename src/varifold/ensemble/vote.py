@@ -9,7 +9,7 @@ import numpy as np
 from river import base as river_base
 
 from varifold._engine.data.block import Block
-from varifold._engine.names.vocabulary import plain_label
+from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold.base import files, frames
 from varifold.base.blocks import to_block
 from varifold.base.classifier import VaryingClassifier
@@ -48,6 +48,8 @@ class Vote(Saved, river_base.Classifier):
     _task = "classification"
 
     def __init__(self, learners: Iterable[Any]) -> None:
+        if not isinstance(learners, Iterable):
+            raise ParameterError(f"The 'learners' parameter of Vote must be a list of classifiers. Got {learners!r}.")
         self.learners = list(learners)
         if not self.learners:
             raise ParameterError("The 'learners' parameter of Vote must hold at least one classifier. Got none.")
@@ -68,7 +70,10 @@ class Vote(Saved, river_base.Classifier):
     # ------------------------------------------------------------------ one instance
 
     def learn_one(self, x: Mapping[Any, Any], y: Hashable, w: float = 1.0) -> None:
-        """Learn one labelled instance with one of the learners (weight 0 does nothing)."""
+        """Learn one instance with one of the learners; one of weight 0, or whose label is None or NaN, is ignored."""
+        if is_missing(y):
+            self._check_one(x)
+            return
         if isinstance(x, Mapping):
             self._reject_clash(x)
         learner = self.learners[share_of(self._learned, len(self.learners))]

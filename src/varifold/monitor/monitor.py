@@ -30,6 +30,8 @@ _BINS = 96
 """Most stretches of the presence map; when all are full, each covers twice as many instances."""
 _ROWS = 512
 """Rows kept for the correlations of renames: as many recent ones, and as many drawn from all earlier ones."""
+_MOST_BITS = 2000
+"""Largest size of an int as a name, as of learners: Python writes no text of much larger ones."""
 _LIMITS: dict[str, Constraint] = {
     "every": Integer(1),
     "max_features": Integer(1),
@@ -342,6 +344,8 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
             raise FeatureNameError(
                 f"feature {name!r} is a {type(name).__name__} at step {step:,}; names are str or int"
             )
+        if type(name) is not str and name.bit_length() > _MOST_BITS:
+            raise FeatureNameError(f"a feature name at step {step:,} has {name.bit_length():,} bits; use a str")
         if value is None:
             continue
         if type(value) is str:
@@ -350,8 +354,9 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
+            shown = "an int too large for a float" if isinstance(value, int) else repr(value)
             raise FeatureValueError(
-                f'feature {name!r} is {value!r} at step {step:,}; pass a number, a string, or None for "not observed"'
+                f'feature {name!r} is {shown} at step {step:,}; pass a number, a string, or None for "not observed"'
             ) from None
         if math.isinf(number):
             raise FeatureValueError(
