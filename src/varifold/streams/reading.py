@@ -255,7 +255,9 @@ def _stream_of(paths: Any, context: Context, format: str | None, encoding: str |
         return ReadStream(context, lambda: read_frame(context, paths))
     if isinstance(paths, Iterable) and not isinstance(paths, Mapping | bytes):
         return ReadStream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
-    raise DataError(f"cannot read a stream from {type(paths).__name__}; pass paths, a frame (collect a lazy one), a matrix or dicts")
+    raise DataError(
+        f"cannot read a stream from {type(paths).__name__}; pass paths, a frame (collect a lazy one), a matrix or dicts"
+    )
 
 
 def column_names(path: str | os.PathLike[str]) -> set[str]:
