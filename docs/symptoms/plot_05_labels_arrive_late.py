@@ -9,7 +9,7 @@ The machine is inspected once a day. Each reading needs a prediction at once; it
 
 import matplotlib.pyplot as plt
 
-from varifold import AutoClassifier
+from varifold import AROW, AutoClassifier
 from varifold.cli.sensors import plant
 from varifold.evaluate import prequential
 
@@ -24,6 +24,7 @@ results = {
     for delay in (0, 100, 500)
 }
 half = [(x, y if k % 2 else None) for k, (x, y) in enumerate(stream)]
+results["500 readings late, arow"] = prequential(AROW(), stream, delay=500, curve_points=30)
 results["every second label missing"] = prequential(AutoClassifier("fast"), half, curve_points=30)
 for name, result in results.items():
     print(f"{name:30} error {result.cer:.3f} over {result.scored:,} scored")
@@ -47,10 +48,12 @@ print(f"{model.steps} learned, {len(waiting)} waiting")
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 for name, result in results.items():
     ax.plot(result.curve.at, result.curve.cer, label=name)
-ax.set(xlabel="reading", ylabel="error so far", ylim=(0, 0.5))
+ax.set(xlabel="reading", ylabel="error so far", ylim=(0, 1))
 ax.legend(frameon=False)
 plt.show()
 
 # %%
 # **Conclusion.** The later the labels, the higher the curve: nothing can be right before the first of them, and the
-# stream changes meanwhile. That every second label never arrives costs hardly anything.
+# stream changes meanwhile. ``auto`` also waits for the labels of its predictions to weigh its experts: with labels 500
+# readings late, ``arow`` alone is better in these 3,000 readings. That every second label never arrives costs hardly
+# anything.

@@ -6,9 +6,10 @@ import types
 
 import pytest
 
+import varifold
 from varifold.cli import detect, main
 from varifold.cli.writers import check_format
-from varifold.errors import ParameterError
+from varifold.errors import ParameterError, VarifoldWarning
 
 
 def test_alarms_are_listed_before_rows_with_higher_scores():
@@ -45,3 +46,14 @@ def test_the_head_of_a_run_counts_columns_and_features_and_one_row_is_singular(t
     out = capsys.readouterr().out
     assert "arow on a.csv: 60 instances, 2 columns (4 features), 2 classes" in out
     assert "1 row could not be read, skipped" in out
+
+
+def test_an_index_is_reported_when_it_is_learned_not_when_it_is_predicted(tmp_path, capsys):
+    path, model = tmp_path / "a.csv", tmp_path / "a.model"
+    path.write_text(",a,y\n" + "".join(f"{i},{i % 7},{'xy'[i % 7 > 3]}\n" for i in range(60)))
+    with pytest.warns(VarifoldWarning, match="it is left out, as an index"):
+        assert main(["run", str(path), "--model", "arow", "--target", "y", "--save", str(model)]) == 0
+    assert varifold.load(model).reading["ignore"] == ["column1"]
+    assert main(["predict", str(model), str(path)]) == 0
+    assert main(["explain", str(model), "--row", "3", "--data", str(path)]) == 0
+    assert "column1" not in capsys.readouterr().out

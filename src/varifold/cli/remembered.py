@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from varifold.streams.reading import ReadStream
 
-_NOTED = ("target", "target_type", "id", "time", "weight", "ignore", "absent", "omitted", "dates", "date_order")
+_NOTED = ("target", "target_type", "id", "time", "weight", "absent", "omitted", "dates", "date_order")
 _MOST_TYPES = 2_000
 """Most columns whose types are saved; of a wider set only those that are not numeric."""
 
 
 def noted(args: argparse.Namespace, stream: ReadStream) -> dict[str, Any]:
-    """Return what a model file saves of a run's options, and of the detected types and notations of numbers."""
+    """Return what a model file saves of a run's options, and what was detected: types, notations, an index."""
     found = {name: getattr(args, name) for name in _NOTED if getattr(args, name) is not None}
     types = {name: column.type for name, column in stream.columns.items() if isinstance(name, str)}
     if len(types) > _MOST_TYPES:
         types = {name: kind for name, kind in types.items() if kind != "numeric"}
     found |= {"types": types, "notations": {name: tuple(each) for name, each in stream.notations.items()}}
+    if stream.ignored:
+        found["ignore"] = stream.ignored
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 

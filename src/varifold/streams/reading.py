@@ -87,6 +87,11 @@ class ReadStream(Stream):
         return self._context.columns
 
     @property
+    def ignored(self) -> list[str]:
+        """Return the columns that are left out: those that `ignore` names, and an index."""
+        return sorted(self._context.ignore)
+
+    @property
     def notations(self) -> dict[str, Notation]:
         """Return the separators of decimals and of thousands by column, where they are not a decimal point alone."""
         return self._context.notations
@@ -255,7 +260,9 @@ def _stream_of(paths: Any, context: Context, format: str | None, encoding: str |
         return ReadStream(context, lambda: read_frame(context, paths))
     if isinstance(paths, Iterable) and not isinstance(paths, Mapping | bytes):
         return ReadStream(context, lambda: read_dicts(context, paths), once=isinstance(paths, Iterator))
-    raise DataError(f"cannot read a stream from {type(paths).__name__}; pass paths, a frame (collect a lazy one), a matrix or dicts")
+    raise DataError(
+        f"cannot read a stream from {type(paths).__name__}; pass paths, a frame (collect a lazy one), a matrix or dicts"
+    )
 
 
 def column_names(path: str | os.PathLike[str]) -> set[str]:
@@ -263,7 +270,7 @@ def column_names(path: str | os.PathLike[str]) -> set[str]:
     stream = read([path], block_rows=100)
     stream._context.names_only = True
     next(iter(stream.blocks()), None)
-    return {str(name) for name in stream.columns}
+    return {str(name) for name in stream.columns} | set(stream.ignored)
 
 
 def _read_files(context: Context, paths: Sequence[Any], format: str | None, encoding: str | None) -> Iterator[Batch]:

@@ -122,7 +122,7 @@ def test_a_column_has_one_unit(tmp_path):
     third.write_text("w,y\n1 kg,a\n2,b\n" + "".join(f"{i} kg,a\n" for i in range(20)) + "3 g,b\nn.a.,b\n")
     with pytest.raises(DataError, match=r"b\.csv: column 'w' has the unit 'g', and had 'kg' before"):
         read([first, second], types={"w": "numeric"})
-    with pytest.raises(DataError, match=r"c\.csv, line 24, column 'w': 3 g has another unit than 'kg'"):
+    with pytest.raises(DataError, match=r"c\.csv, line 24, column 'w': '3 g' has another unit than 'kg'"):
         read(third, types={"w": "numeric"})
     rows, _ = read(third, types={"w": "numeric"}, on_error="skip")
     assert rows[:2] == [{"w": 1.0}, {"w": 2.0}]
@@ -139,8 +139,25 @@ def test_other_categories_are_not_reported(tmp_path, cells):
 def test_a_target_with_a_unit_is_named(tmp_path):
     path = tmp_path / "a.csv"
     pd.DataFrame({"a": range(100), "y": [f"{i} kg" for i in range(100)]}).to_csv(path, index=False)
-    with pytest.raises(DataError, match="to predict numbers, write them without the unit 'kg'"):
+    with pytest.raises(DataError, match=r"\(--types y=numeric\) reads numbers without the unit 'kg'"):
         read(path)
+
+
+@pytest.mark.parametrize("source", ["file", "frame"])
+@pytest.mark.parametrize("target_type", ["number", None])
+def test_a_target_is_read_without_its_unit(tmp_path, source, target_type):
+    data = pd.DataFrame({"a": range(100), "y": [f"{i * i / 2} kg" for i in range(99)] + ["7"]})
+    path = tmp_path / "a.csv"
+    data.to_csv(path, index=False)
+    options: dict[str, Any] = {"target": "y", "types": {"y": "numeric"}, "target_type": target_type}
+    stream = streams.read(path if source == "file" else data, **options)
+    with pytest.warns(VarifoldWarning, match="'y' is read without its unit 'kg'"):
+        (block,) = stream.blocks()
+    assert block.targets.tolist() == [i * i / 2 for i in range(99)] + [7.0]
+    data.loc[50, "y"] = "3 g"
+    data.to_csv(path, index=False)
+    with pytest.raises(DataError, match="unit"), pytest.warns(VarifoldWarning):
+        list(streams.read(path if source == "file" else data, **options).blocks())
 
 
 def test_the_warnings_are_of_the_library(tmp_path):

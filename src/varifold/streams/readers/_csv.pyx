@@ -93,9 +93,10 @@ cdef class Delimited:
     cdef int32_t* fixed                   # feature id of a numeric column, 0 before its first number
     cdef char* decimal                    # separators of decimals and of thousands (0: none)
     cdef char* thousands
-    cdef list united                      # by column, the same and the unit; None where there is no unit
-    cdef object number_of                 # reads a text as a number in a notation with a unit
-    cdef object label_notation            # the same of the target
+    cdef list units                       # by column, the unit of its numbers; "" if they have none
+    cdef object only_unit                 # removes it from a text; an error for another unit
+    cdef object label_notation            # separators of decimals and of thousands of the target
+    cdef object label_unit
     # the cells of the record that was split last: s[begin[j]:end[j]]
     cdef Py_ssize_t split_capacity
     cdef Py_ssize_t* begin
@@ -151,11 +152,11 @@ cdef class Delimited:
         PyMem_Free(self.quick.texts)
 
     def set_columns(self, names, roles, dates=None, time=None, key=None, notations=None,
-                    number_of=None):
+                    only_unit=None):
         """Set the names and roles of the columns, and which hold the time and the key of the rows.
 
         `notations` has the separators of decimals and of thousands and the unit ("": none) of each column;
-        `number_of` reads a number with a unit.
+        `only_unit` removes the unit from a text.
         """
         cdef Py_ssize_t j
         notations = [(".", "")] * len(names) if notations is None else notations
@@ -171,8 +172,9 @@ cdef class Delimited:
             self.fixed[j] = 0
             self.decimal[j] = <char> ord(notations[j][0])
             self.thousands[j] = <char> ord(notations[j][1]) if notations[j][1] else 0
-        self.united = [n if len(n) > 2 and n[2] else None for n in notations]
-        self.number_of = number_of
+        self.units = [n[2] if len(n) > 2 else "" for n in notations]
+        self.only_unit = only_unit
+        self.label_unit = next((unit for unit, role in zip(self.units, roles) if role == TARGET), "")
         self.label_notation = next((n[:2] for n, role in zip(notations, roles) if role == TARGET), (".", ""))
         used = {n[:2] for n, role in zip(notations, roles) if role in (NUMERIC, WEIGHT, TARGET)} or {(".", "")}
         quick = next(iter(used))
@@ -477,15 +479,10 @@ cdef class Delimited:
     cdef inline int add_number(self, const char* s, Py_ssize_t j, Py_ssize_t a, Py_ssize_t n) except -1:
         """Add a number; a string in a numeric column becomes a category of that column."""
         cdef double x = 0.0
-        if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x):
-            notation = self.united[j]
-            number = None if notation is None else self.number_of(self.cell(s, j).decode(), notation)
-            if number is None:
-                self.add_level(s, j)
-                self.revised.add(self.names[j])
-                return 0
-            x = number
-        if isinf(x):
+        if not self.read_quantity(s, j, a, n, &x):
+            self.add_level(s, j)
+            self.revised.add(self.names[j])
+        elif isinf(x):
             raise DataError(f"{shown(s + a, n)!r} is infinite as a number; leave the cell empty")
         elif not isnan(x):
             if self.fixed[j] == 0:
@@ -493,6 +490,16 @@ cdef class Delimited:
                 self.fixed[j] = self.vocabulary.add(self.names[j])
             self.put(self.fixed[j], x)
         return 0
+
+    cdef inline int read_quantity(self, const char* s, Py_ssize_t j, Py_ssize_t a, Py_ssize_t n, double* x) except -1:
+        """Read the number of a cell, with the column's unit or without."""
+        cdef bytes bare
+        if read_number(s + a, n, self.decimal[j], self.thousands[j], x):
+            return 1
+        if not self.units[j]:
+            return 0
+        bare = self.only_unit(self.cell(s, j).decode(), self.units[j]).encode()
+        return read_number(bare, len(bare), self.decimal[j], self.thousands[j], x)
 
     cdef int add_level(self, const char* s, Py_ssize_t j) except -1:
         """Add a category as an indicator with the value 1."""
@@ -542,7 +549,7 @@ cdef class Delimited:
         """Set the row's label, or its number to predict."""
         cdef double x = 0.0
         if self.numeric_target:
-            if not read_number(s + a, n, self.decimal[j], self.thousands[j], &x) or isinf(x) or isnan(x):
+            if not self.read_quantity(s, j, a, n, &x) or isinf(x) or isnan(x):
                 raise DataError(f"{shown(s + a, n)!r} is not a finite number")
             self.targets[self.rows] = x
             return 0
@@ -555,7 +562,8 @@ cdef class Delimited:
         code = self.label_cache.get(text)
         if code is None:
             self.announce()
-            code = self.labels.code(label_of(text, *self.label_notation))
+            bare = self.only_unit(text.decode(), self.label_unit).encode() if self.label_unit else text
+            code = self.labels.code(label_of(bare, *self.label_notation))
             self.label_cache[text] = code
         return code
 

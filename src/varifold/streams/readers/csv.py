@@ -18,7 +18,7 @@ from varifold.streams.readers.notation import (
     Notation,
     detect_notations,
     doubtful_points,
-    number_of,
+    only_unit,
     without_unit,
 )
 from varifold.streams.readers.sources import Source
@@ -115,7 +115,7 @@ class _Reader:
             context.time,
             context.key,
             [notations.get(column, POINT) for column in self.names],
-            number_of,
+            only_unit,
         )
 
     def _cells(self, rows: list[list[str]]) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ __all__ = [
     "doubtful_points",
     "main_unit",
     "number_of",
+    "only_unit",
     "unit_of",
     "without_unit",
 ]
@@ -193,6 +194,14 @@ def without_unit(text: str, unit: str) -> str:
     return number if found and found == unit else text
 
 
+def only_unit(text: str, unit: str) -> str:
+    """Return the same as `without_unit`; raise a DataError if the text is a number with another unit."""
+    number, found = _split_unit(text)
+    if found and found != unit:
+        raise DataError(f"{text!r} has another unit than {unit!r}; convert it, or empty the cell")
+    return number
+
+
 def _split_unit(text: str) -> tuple[str, str]:
     """Return the number of a text as it is written, and its unit; the text and "" if it is not a number with a unit."""
     match = _WITH_UNIT.fullmatch(text.strip())
@@ -205,8 +214,5 @@ def number_of(text: str, notation: Notation) -> float | None:
 
     Raise a DataError if it has another unit.
     """
-    if notation.unit:
-        text, unit = _split_unit(text)
-        if unit and unit != notation.unit:
-            raise DataError(f"{text} {unit} has another unit than {notation.unit!r}; convert it, or empty the cell")
-    return parse_number(text, *notation.separators)
+    bare = only_unit(text, notation.unit) if notation.unit else text
+    return parse_number(bare, *notation.separators)

@@ -13,7 +13,7 @@ from varifold.base.nearest import nearest
 from varifold.errors import DataError, VarifoldError
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import SAMPLE, Context, bag_of_words, inferred_type
-from varifold.streams.readers.notation import number_of
+from varifold.streams.readers.notation import number_of, without_unit
 from varifold.streams.readers.targets import make_batch
 from varifold.streams.stream import Batch
 
@@ -250,6 +250,8 @@ def _label(context: Context, row: Row) -> Any:
         raise DataError(f"no label in column {target!r}{hint}")
     if not isinstance(y, str):
         return y
+    if context.types.get(str(context.target)) == "numeric":
+        y = without_unit(y, context.add_unit(str(context.target), [y], "the data"))
     try:
         return label_of(y.encode(), *context.written.separators)
     except UnicodeEncodeError:

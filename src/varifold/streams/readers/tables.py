@@ -154,7 +154,8 @@ def _part(context: Context, file: str, table: nw.DataFrame[Any], start: int) -> 
 
 def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
     special = context.special()
-    plain = not any(name in context.dates for name in table.columns)
+    plain = context.types.get(str(context.target)) != "numeric"  # the target may have a unit
+    plain &= not any(name in context.dates for name in table.columns)
     for name in table.columns:
         if name in special or name in context.ignore or name in context.dates:
             continue

@@ -67,13 +67,16 @@ def _reject_many_labels(context: Context, block: Block) -> None:
     described = too_many_labels(labels)
     if described is not None:
         context.target_type = None  # a stream that is read again is rejected again
-        raise DataError(f"{_the_target(context)} has {described}; {many_labels_remedy(labels)}")
+        raise DataError(f"{_the_target(context)} has {described}; {many_labels_remedy(labels, context.target)}")
 
 
-def many_labels_remedy(labels: Sequence[Any], json: bool = False) -> str:
+def many_labels_remedy(labels: Sequence[Any], target: str | None = None, json: bool = False) -> str:
     """Describe what to do if most labels are different; `json` is whether they come from JSON, without options."""
     each = "target_type='class' (--target-type class) takes each as a class"
     unit = unit_of([label for label in labels if isinstance(label, str)])
+    if unit is not None and target is not None:
+        numeric = f"types={{{target!r}: 'numeric'}} (--types {target}=numeric)"
+        return f"{numeric} reads numbers without the unit {unit!r}; {each}"
     if unit is not None:
         return f"to predict numbers, write them without the unit {unit!r}; {each}"
     texts = [label for label in labels if isinstance(label, str)]
