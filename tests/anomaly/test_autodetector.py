@@ -81,6 +81,17 @@ def test_one_expert_that_is_sure_is_enough() -> None:
     assert detection_scores(scores[500:], odd[500:], np.zeros(3500)).auroc > 0.65  # .61 by the mean alone
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_value_far_from_all_others_is_an_alarm(seed: int) -> None:
+    """Also next to values that are as usual as can be: twenty deviations are more than the largest of 250 values."""
+    rng, model = random.Random(seed), varifold.AutoDetector()
+    for _ in range(1500):
+        x = {"temp": rng.gauss(20, 2), "state": rng.choice(["on", "off"]), "flow": rng.gauss(5, 1)}
+        model.learn_one({name: value for name, value in x.items() if name != "temp" or rng.random() > 0.05})
+    assert model.is_anomaly_one({"temp": 60.0, "flow": 5.0, "state": "on"}, rate=0.01)
+    assert model.score_one({"temp": 60.0, "flow": 5.0}) > model.score_one({"temp": 28.0, "flow": 5.0})
+
+
 def test_an_outage_is_no_series_of_alarms() -> None:
     model = varifold.AutoDetector()
     _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))

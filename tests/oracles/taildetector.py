@@ -18,7 +18,12 @@ class Tail:
             return -math.log((self.count[name] + 1) / (self.count[column(name)] + 1))
         past = self.values[name]
         tail = min(sum(v <= value for v in past), sum(v >= value for v in past))
-        return -math.log((tail + 1) / (len(past) + 1))
+        middle = sorted(past)[len(past) // 2]
+        edge = min(past) if value < min(past) else max(past) if value > max(past) else None
+        beyond = 0.0
+        if edge is not None and edge != middle:  # the tail falls with the square of the distance from the median
+            beyond = min(2 * math.log(abs(value - middle) / abs(edge - middle)), 7)
+        return beyond - math.log((tail + 1) / (len(past) + 1))
 
     def score(self, x, slot):
         parts = []

@@ -1,6 +1,6 @@
 """Surprise of each value under the marginal of its feature, summed over what is present."""
 
-from libc.math cimport fmin, log, sqrt
+from libc.math cimport fabs, fmin, log, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
@@ -13,6 +13,15 @@ from varifold.copula._marginals cimport Marginals, Window
 from varifold._engine.state import checked_array, per_slot
 
 cdef double SLOWEST = 0.001    # rate at which a mean surprise follows, at least
+cdef double POWER = 2.0        # of the tail beyond all values of the window: its share falls with distance to the -2
+cdef double MOST = 7.0         # surprise added beyond them
+
+
+cdef inline double further(double x, double edge, double middle) noexcept nogil:
+    """Return the surprise that x adds to that of the outermost value, by their distances from the median."""
+    if edge == middle:
+        return 0.0
+    return fmin(POWER * (log(fabs(0.5 * x - 0.5 * middle)) - log(fabs(0.5 * edge - 0.5 * middle))), MOST)
 
 
 cdef class TailModel(Model):
@@ -45,13 +54,17 @@ cdef class TailModel(Model):
         """Return minus the logarithm of the probability of a value as extreme as x, or of a level; -1 if unknown."""
         cdef Window* w = &self.marginals.window[slot]
         cdef Py_ssize_t smaller, up_to
+        cdef double middle, beyond = 0.0
         if self.count[slot] == 0.0:
             return -1.0
         if self.space.kind[slot] & INDICATOR:
             return log((self.count[self.space.column[slot]] + 1.0) / (self.count[slot] + 1.0))
         smaller = first_not_below(w.sorted, w.n, x)
         up_to = first_above(w.sorted, w.n, smaller, x)
-        return log((w.n + 1.0) / fmin(up_to + 1.0, w.n - smaller + 1.0))
+        if up_to == 0 or smaller == w.n:
+            middle = w.sorted[w.n // 2]
+            beyond = further(x, w.sorted[0] if up_to == 0 else w.sorted[w.n - 1], middle)
+        return beyond + log((w.n + 1.0) / fmin(up_to + 1.0, w.n - smaller + 1.0))
 
     cdef Py_ssize_t parts_of(self, View* v, double* out) noexcept nogil:
         """Write the surprise of each entry less its mean, 0 if unknown; return the number of known entries."""

@@ -44,9 +44,9 @@ class AutoDetector(VaryingDetector):
     *No paper.* The score is a weighted mean over the experts of ``-log(p)``, where p is the share of an expert's last
     1,000 scores that are larger, and a fifth of the largest of these: the same for all kinds of scores, large if
     several experts agree or if one is sure. Neighbours count twice, the copula half. Labels, if some come
-    (`label_one`), multiply these weights, also that of the largest, by ``exp(-4 n (loss - least loss))``: the loss of an
-    expert is the mean of p of the labelled anomalies and of 1 - p of the labelled usual instances, in equal parts, and
-    n is the number of labels of the rarer kind. Earlier labels fade by .01 with each label of their kind.
+    (`label_one`), multiply these weights, also that of the largest, by ``exp(-4 n (loss - least loss))``: the loss of
+    an expert is the mean of p of the labelled anomalies and of 1 - p of the labelled usual instances, in equal parts,
+    and n is the number of labels of the rarer kind. Earlier labels fade by .01 with each label of their kind.
 
     `explain_one` splits each expert's part among the features that raise its score.
 

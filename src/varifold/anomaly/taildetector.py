@@ -33,7 +33,8 @@ class TailDetector(VaryingDetector):
     which a feature is skewed, and returns the largest sum; here each feature contributes its smaller tail. From each
     surprise, minus the logarithm of a tail, its running mean is subtracted and the sum is divided by the root of the
     number of features: an absent feature neither raises nor lowers the score. A string contributes minus the
-    logarithm of its frequency in its column.
+    logarithm of its frequency in its column. Beyond all values of the window the tail is assumed to fall with the
+    square of the distance from the median, so that a value far outside is more surprising than one just outside.
 
     *Cost.* O(present x log window) to score; to learn, up to `window` numbers per feature are shifted.
 
