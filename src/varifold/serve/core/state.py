@@ -515,6 +515,8 @@ class ModelState:
         number = self._wait(Waiting(self.time, x, result["label"], asked=asked))
         if result.get("ask"):
             self._requested[number] = None
+            if len(self._requested) > 2 * len(self.waiting) + _CANDIDATES:  # most have their label, or expired
+                self._requested = {n: None for n in self._requested if self.waiting.get(n) is not None}
         if given is not None:
             self._remember(key, name, number)
         self._unwritten.add(self.seq, text)
