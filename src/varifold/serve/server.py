@@ -173,15 +173,14 @@ class _Process:
                 log.info("exists; its method, parameters and key in the configuration are not used", name)
 
     def reload(self) -> None:
-        """Read the tokens and the certificate again; after an error the old ones stay."""
-        try:
-            if self.tokens is not None:
-                log.info(f"{self.tokens.reload():,} tokens read again")
-            if self.certificate is not None:
+        """Read the tokens and the certificate again, each of which stays as it was after an error."""
+        if self.tokens is not None:
+            with _stays(f"the list of tokens {self.tokens.path}"):
+                log.info(f"{plural(self.tokens.reload(), 'token')} read again")
+        if self.certificate is not None:
+            with _stays(f"the certificate {self.certificate.cert}"):
                 self.certificate.reload()
                 log.info("the certificate is read again")
-        except (OSError, VarifoldError) as error:
-            log.failure(f"not read again, the old tokens and certificate stay: {error}")
 
     def _tasks(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
@@ -213,6 +212,15 @@ class _Process:
         if self.server is not None and self.app is not None:
             self.app.stopping.set()
             self.server.should_exit = True
+
+
+@contextlib.contextmanager
+def _stays(what: str) -> Iterator[None]:
+    """Log why something could not be read again."""
+    try:
+        yield
+    except (OSError, VarifoldError) as error:
+        log.failure(f"{what} could not be read again, and stays as it was: {error}")
 
 
 def _freeze_garbage() -> None:
