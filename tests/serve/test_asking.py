@@ -22,7 +22,7 @@ from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.client import AsyncRemoteModel, RemoteClassifier
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Models, Policy
-from varifold.serve.core.state import Limits, _interleaved
+from varifold.serve.core.state import Limits, ModelState, _interleaved
 from varifold.serve.follow import Follower
 
 ASK = {"budget": 0.1, "seed": 3}
@@ -325,6 +325,18 @@ def test_rules_keep_the_policy_when_they_are_stored() -> None:
     rules = InputRules.of_model({"input": {"time": "ts"}, "ask": {"budget": 0.1}})
     assert InputRules.from_json(rules.to_json()).ask == rules.ask == AskPolicy(0.1).params
     assert InputRules.of_model({}).to_json() == {}
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_requested_instances_that_wait_no_longer_are_forgotten(labelled: bool) -> None:
+    state = ModelState("m", AROW(), Limits(waiting=10), rules=InputRules(ask={"budget": 0.5}))
+    for i in range(2_000):
+        state.apply({"x": instance(i)["x"], "keep": True, "id": i}, b"{}")
+        if labelled:
+            state.apply({"id": i, "y": instance(i)["y"]}, b"{}")
+    assert state.asking is not None
+    assert state.asking.asked > 500
+    assert len(state._requested) <= 40
 
 
 def test_requested_labels_that_pause_raise_no_alert(tmp_path: Path) -> None:

@@ -213,6 +213,10 @@ def test_topics() -> None:
     for wrong in ({"readings": "a/+/+"}, {"readings": "a/#"}, {"readings": "a", "predictions": "b/{key}"}):
         with pytest.raises(ParameterError):
             Topics("localhost:1883", **wrong)
+    for topic in ("", "a/b+", "pump-{key}/up", "a/\0"):  # paho raises an error when it subscribes
+        for wrong in ({"readings": topic}, {"readings": "a", "labels": topic}):
+            with pytest.raises(ParameterError, match="no topic with"):
+                Topics("localhost:1883", **wrong)
     for topic in ("", "out/#", "out/+", "out/\0", "out/{keys}"):  # paho raises an error at the first prediction
         with pytest.raises(ParameterError, match="--predictions"):
             Topics("localhost:1883", "plant/{key}/reading", predictions=topic)

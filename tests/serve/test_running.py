@@ -131,19 +131,22 @@ def served_name(server: Server) -> str:
 
 def test_tls_and_a_new_certificate(make_server: Callable[..., Server], tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "first")
-    server = make_server("--tls-cert", str(cert), "--tls-key", str(key)).start()
+    tokens = tmp_path / "tokens"
+    tokens.write_text("write oldoldoldoldoldold\n")
+    server = make_server("--tls-cert", str(cert), "--tls-key", str(key), "--token-file", str(tokens)).start()
     context = ssl.create_default_context(cafile=str(cert))
     with httpx.Client(base_url=server.url, verify=context) as client:
         assert client.get("/healthz").status_code == 200
     assert served_name(server) == "first"
     for old, new in zip((cert, key), certificate(tmp_path, "second"), strict=True):
         old.write_bytes(new.read_bytes())
+    tokens.write_text("nothing\n")  # which does not keep the certificate from being read
     server.process.send_signal(signal.SIGHUP)
-    server.wait_for_line("certificate is read again")
+    server.wait_for_line("certificate is read again", 10.0)
     assert served_name(server) == "second"
     cert.write_bytes(certificate(tmp_path, "third")[0].read_bytes())  # its key is not here yet
     server.process.send_signal(signal.SIGHUP)
-    server.wait_for_line("the old tokens and certificate stay")
+    server.wait_for_line(f"the certificate {cert} could not be read again, and stays as it was")
     assert served_name(server) == "second"
     assert server.stop() == 0
 
@@ -226,14 +229,14 @@ def test_tokens_by_model_and_their_rotation(make_server: Callable[..., Server], 
         assert client.post("/labels/same", headers=plant, json={"y": "up"}).status_code == 200, "pumps is not its own"
         tokens.write_text("write newnewnewnewnewnew\n")
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_line("1 tokens read again")
+        server.wait_for_line("1 token read again")
         assert client.get("/models", headers=everything).status_code == 401
         assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
         for text in ("write short\n", "write wr\xf6ngwrongwrongwrong\n"):
             tokens.write_text(text, "latin-1")
             server.process.send_signal(signal.SIGHUP)
             server.wait_for_line("is too short" if "short" in text else "is not text in UTF-8", 10.0)
-        assert server.log().count("the old tokens and certificate stay") == 2
+        assert server.log().count(f"the list of tokens {tokens} could not be read again, and stays as it was") == 2
         assert client.get("/models", headers={"authorization": "Bearer newnewnewnewnewnew"}).status_code == 200
 
 
@@ -252,7 +255,7 @@ def test_a_token_that_is_removed_ends_what_it_opened(make_server: Callable[..., 
                 assert "seq" in orjson.loads(stream.recv())
             tokens.write_text("write newnewnewnewnewnew\n")
             server.process.send_signal(signal.SIGHUP)
-            server.wait_for_line("1 tokens read again")
+            server.wait_for_line("1 token read again")
             theirs.send(row)
             with pytest.raises(ConnectionClosed, match="not allowed"):
                 theirs.recv()

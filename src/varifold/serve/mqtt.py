@@ -51,12 +51,14 @@ class Topics:
     version: str = "5"
 
     def __post_init__(self) -> None:
-        for pattern in (self.readings, self.labels or ""):
+        for pattern in (self.readings, *([] if self.labels is None else [self.labels])):
             names = names_in(pattern)
             if "#" in pattern or len(set(names)) != len(names):
                 raise ParameterError(
                     f"the topic {pattern!r} has two keys, a name twice or a #; {{key}} or one + is the key"
                 )
+            if not pattern or "\0" in pattern or any(p != "+" and "+" in p for p in subscription(pattern).split("/")):
+                raise ParameterError(f"{pattern!r} is no topic with {{key}}, + or {{name}} between its slashes")
         if self.predictions is not None:
             self._check_predictions(self.predictions)
         self.address()

@@ -11,11 +11,11 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import varifold
 from varifold.base.plural import plural
@@ -32,6 +32,14 @@ from varifold.serve.http.tokens import Tokens
 from varifold.serve.kafka import KafkaBridge, KafkaTopics
 from varifold.serve.mqtt import MqttBridge, Topics
 from varifold.serve.notify import keep_alive, notify
+
+if TYPE_CHECKING:
+    from uvicorn import Server as UvicornServer
+else:
+    try:
+        from uvicorn import Server as UvicornServer
+    except ImportError:  # `serve` reports the missing extra
+        UvicornServer = object
 
 _BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
@@ -137,7 +145,7 @@ class _Process:
             date_header=False,
             backlog=_BACKLOG,
         )
-        self.app, self.server = app, _make_server(config, app, self.reload, listening, self.certificate, most)
+        self.app, self.server = app, _Server(config, self, app, listening, most)
         _log_recovered(models)
         log.info(
             f"varifold {varifold.__version__} serves {plural(len(models), 'model')} of {models.folder}, "
@@ -165,15 +173,14 @@ class _Process:
                 log.info("exists; its method, parameters and key in the configuration are not used", name)
 
     def reload(self) -> None:
-        """Read the tokens and the certificate again; after an error the old ones stay."""
-        try:
-            if self.tokens is not None:
-                log.info(f"{self.tokens.reload():,} tokens read again")
-            if self.certificate is not None:
+        """Read the tokens and the certificate again, each of which stays as it was after an error."""
+        if self.tokens is not None:
+            with _stays(f"the list of tokens {self.tokens.path}"):
+                log.info(f"{plural(self.tokens.reload(), 'token')} read again")
+        if self.certificate is not None:
+            with _stays(f"the certificate {self.certificate.cert}"):
                 self.certificate.reload()
                 log.info("the certificate is read again")
-        except (OSError, VarifoldError) as error:
-            log.failure(f"not read again, the old tokens and certificate stay: {error}")
 
     def _tasks(self, models: Models) -> list[asyncio.Task[None]]:
         loop = asyncio.get_running_loop()
@@ -207,6 +214,15 @@ class _Process:
             self.server.should_exit = True
 
 
+@contextlib.contextmanager
+def _stays(what: str) -> Iterator[None]:
+    """Log why something could not be read again."""
+    try:
+        yield
+    except (OSError, VarifoldError) as error:
+        log.failure(f"{what} could not be read again, and stays as it was: {error}")
+
+
 def _freeze_garbage() -> None:
     """Exclude what exists before the first request from garbage collections, which would take 50 ms each."""
     gc.collect()
@@ -226,61 +242,59 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ParameterError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
-def _make_server(
-    config: uvicorn.Config,
-    app: App,
-    reload: Callable[[], None],
-    listening: socket.socket,
-    certificate: Certificate | None,
-    most: int,
-) -> uvicorn.Server:
-    """Make uvicorn's server with our shutdown; its class is defined here because uvicorn is an extra."""
+class _Server(UvicornServer):
+    """Server of uvicorn that closes event streams when it is stopped, reports where it listens, and knows our TLS."""
 
-    class Server(uvicorn.Server):
-        """Closes open event streams when it is stopped, and reports where it listens."""
+    def __init__(
+        self, config: uvicorn.Config, process: _Process, app: App, listening: socket.socket, most: int
+    ) -> None:
+        super().__init__(config)
+        self._process = process
+        self._app = app
+        self._listening = listening
+        self._most = most
+        self._accepting: asyncio.Task[None] | None = None
 
-        _accepting: asyncio.Task[None] | None = None
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Report the signal that stops the server, end open event streams, and stop as uvicorn does."""
+        log.info(f"stopping: {signal.Signals(sig).name}")
+        notify("STOPPING=1")
+        self._app.stopping.set()
+        super().handle_exit(sig, frame)
 
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            """Report the signal that stops the server, end open event streams, and stop as uvicorn does."""
-            log.info(f"stopping: {signal.Signals(sig).name}")
-            notify("STOPPING=1")
-            app.stopping.set()
-            super().handle_exit(sig, frame)
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before everything is stored."""
+        loop = asyncio.get_running_loop()
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sig, self.handle_exit, sig, None)
+        loop.add_signal_handler(signal.SIGHUP, self._process.reload)
+        yield
 
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again before everything is stored."""
-            loop = asyncio.get_running_loop()
-            for sig in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(sig, self.handle_exit, sig, None)
-            loop.add_signal_handler(signal.SIGHUP, reload)
-            yield
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then print the address, which shows that requests are accepted."""
+        listening, certificate = self._listening, self._process.certificate
+        await super().startup([listening] if certificate is None else [])
+        if certificate is not None:
+            listening.setblocking(False)
+            connections = self.server_state.connections
+            coroutine = accept_tls(listening, self._protocol, certificate, connections, self._most)
+            self._accepting = asyncio.get_running_loop().create_task(coroutine)
+        if self.started:
+            scheme, port = "http" if certificate is None else "https", listening.getsockname()[1]
+            log.info(f"listening on {scheme}://{self.config.host}:{port}")
+            notify("READY=1")
 
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            """Listen, then print the address, which shows that requests are accepted."""
-            await super().startup([listening] if certificate is None else [])
-            if certificate is not None:
-                listening.setblocking(False)
-                coroutine = accept_tls(listening, self._protocol, certificate, self.server_state.connections, most)
-                self._accepting = asyncio.get_running_loop().create_task(coroutine)
-            if self.started:
-                scheme, port = "http" if certificate is None else "https", listening.getsockname()[1]
-                log.info(f"listening on {scheme}://{self.config.host}:{port}")
-                notify("READY=1")
+    def _protocol(self) -> Any:
+        """Return the protocol of a new connection."""
+        make: Any = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-        def _protocol(self) -> Any:
-            """Return the protocol of a new connection."""
-            make: Any = self.config.http_protocol_class
-            return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """Stop listening, and finish the requests in progress."""
-            if self._accepting is not None:
-                self._accepting.cancel()
-            await super().shutdown([listening])
-
-    return Server(config)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and finish the requests in progress."""
+        if self._accepting is not None:
+            self._accepting.cancel()
+        await super().shutdown([self._listening])
 
 
 def _log_recovered(models: Models) -> None:

@@ -331,43 +331,68 @@ class ModelState:
         x, y = self.features_of(body), body["y"]
         if self._labels is not None and y is not None and y not in self._labels:
             self._check_label(y)
-        seq, late = self.seq + 1, "predicted" in body
-        result: dict[str, Any] = {}
-        scored = unpack_label(body["predicted"]) if late else None
+        result, judged = self._before_learning(x, body)
+        self.budget.learn(self._learner, x, *self._truth(x, body), size=size)
+        self.seq = result["seq"] = self.seq + 1
+        if "predicted" not in body:
+            self._observe(x)
+        if y is not None:
+            self._count_label(x, y, self._loss(judged, body), delay)
+            if self._field is not None and "label" in result:
+                self.devices.predicted(x[self._field], result["label"])
+        return result
+
+    def _before_learning(self, x: learners.Instance, body: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return the prediction that the response has, if any, and the one by which the learner is judged, or None.
+
+        An instance that waited is judged by its earlier prediction. Of those without any, some are predicted.
+        """
+        result = {}
         if body.get("predict"):
             result = self.predicted(x)
-            scored = scored if late else result["label"]
             self.last = x
-        elif not late and seq % SCORE_EVERY == 0:
-            self._load(x)
-            scored = self._learner.predict_one(x)
-        truth: tuple[Any, ...] = (y, body.get("w", 1.0))
-        if "memo" in body:
-            self._load(x)
-            memo = learners.fitting_memo(self._learner, x, body["memo"])
-            truth = truth if memo is None else (*truth, memo)
-        self.budget.learn(self._learner, x, *truth, size=size)
-        self.seq = result["seq"] = seq
-        if not late:
-            self._observe(x)
-        if y is None:
-            return result
+        if "predicted" in body:
+            return result, unpack_label(body["predicted"])
+        if result:
+            return result, result["label"]
+        if (self.seq + 1) % SCORE_EVERY:
+            return result, None
+        self._load(x)
+        return result, self._learner.predict_one(x)
+
+    def _truth(self, x: learners.Instance, body: dict[str, Any]) -> tuple[Any, ...]:
+        """Return label, weight and, if it fits the learner, the memo of the prediction that the label judges."""
+        truth = body["y"], body.get("w", 1.0)
+        if "memo" not in body:
+            return truth
+        self._load(x)
+        memo = learners.fitting_memo(self._learner, x, body["memo"])
+        return truth if memo is None else (*truth, memo)
+
+    def _loss(self, judged: Any, body: dict[str, Any]) -> float | None:
+        """Return the loss of a prediction; None without one, or if its label was requested for its worth.
+
+        Those are where the model is unsure: their loss would bias the error. Of the others, drawn at random, the error
+        of all kept instances is estimated.
+        """
+        y = body["y"]
+        if self.asking is not None and "predicted" in body:
+            if "drawn" not in body:
+                return None
+            chance, confidence = body["drawn"]
+            self.asking.score(judged == y, chance, confidence)
+        return None if judged is None else learners.loss(judged, y)
+
+    def _count_label(self, x: learners.Instance, y: Any, loss: float | None, delay: int | None) -> None:
+        """Count a learned label, the loss of the prediction before it, and the milliseconds between the two."""
         if self._labels is not None:
             self._labels.add(y)
         self.learned += 1
         self.monitor.labelled()
-        if self.asking is not None and "drawn" in body:
-            chance, confidence = body["drawn"]
-            self.asking.score(scored == y, chance, confidence)
-        chosen = self.asking is not None and late and "drawn" not in body  # by worth: its loss would bias the error
-        loss = None if scored is None or chosen else learners.loss(scored, y)
         if loss is not None:
             self.monitor.scored(loss)
         if self._field is not None:
             self.devices.labelled(x[self._field], delay, loss)
-            if "label" in result:
-                self.devices.predicted(x[self._field], result["label"])
-        return result
 
     def _detect(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         """Score an instance, learn it, then its label if it has one; one whose id is known is not learned again.
@@ -489,6 +514,8 @@ class ModelState:
         number = self._wait(Waiting(self.time, x, result["label"], asked=asked))
         if result.get("ask"):
             self._requested[number] = None
+            if len(self._requested) > 2 * len(self.waiting) + _CANDIDATES:  # most have their label, or expired
+                self._requested = {n: None for n in self._requested if self.waiting.get(n) is not None}
         if given is not None:
             self._remember(key, name, number)
         self._unwritten.add(self.seq, text)

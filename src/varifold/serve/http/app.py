@@ -36,7 +36,8 @@ class Route(NamedTuple):
     start: Start | None = None
     """What the handler does with a complete body, for requests that do not go through ASGI."""
     long: bool = False
-    """Whether it may keep other requests waiting for long: all such requests use at most half of the time."""
+    """Whether it may keep other requests waiting for long: all such requests use at most half of the time. It waits for
+    nothing itself."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ _MODEL = {
     ("POST", "explain"): Route("explain", model_routes.explain, READ),
     ("POST", "restore"): Route("restore", model_routes.restore, WRITE),
     ("GET", "features"): Route("features", model_routes.features, READ, long=True),
-    ("GET", "ask"): Route("ask", model_routes.ask, READ, long=True),
+    ("GET", "ask"): Route("ask", model_routes.ask, READ),
     ("GET", "devices"): Route("devices", model_routes.devices, READ, long=True),
     ("GET", "report"): Route("report", model_routes.report, READ, long=True),
     ("GET", "file"): Route("file", model_routes.file, READ),
@@ -67,7 +68,7 @@ _MODEL = {
     ("DELETE", ""): Route("delete", model_routes.delete, WRITE),
 }
 _TOP = {
-    ("GET", "models"): Route("models", model_routes.list_models, READ, long=True),
+    ("GET", "models"): Route("models", model_routes.list_models, READ),
     ("GET", "healthz"): Route("healthz", server_routes.healthz, 0),
     ("GET", "readyz"): Route("readyz", server_routes.readyz, 0),
     ("GET", "metrics"): Route("metrics", server_routes.metrics, READ, for_some=False, long=True),

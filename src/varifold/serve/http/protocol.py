@@ -54,7 +54,8 @@ class Certificate:
     """Certificate of the server and its key."""
 
     def __init__(self, cert: Path, key: Path) -> None:
-        self._files = cert, key
+        self.cert = cert
+        self._key = key
         self.context = self._read()
 
     def reload(self) -> None:
@@ -63,7 +64,7 @@ class Certificate:
 
     def _read(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(*self._files)
+        context.load_cert_chain(self.cert, self._key)
         return context
 
 
