@@ -37,6 +37,10 @@ def test_printed_numbers_give_the_printed_figures(empty):
     assert by_start("best on six of ten sets, trapezoidal").holds
     assert by_start("CWFE-c and -s are more accurate").figure == "7 of 8 sets", "print contradicts its text on Credit-a"
     assert by_start("lower deviations than OLSF").holds is not None
+    assert by_start("ensemble does not differ").figure == (
+        "Naive 0.36 (0.279 and 0.276 on average); OVFM 0.14 (0.258 and 0.254 on average); "
+        "OLIDS 0.066 (0.255 and 0.247 on average)"
+    )
     assert by_start("crowd-sensing").holds is None
     assert by_start("on wpbc the sparse form").figure == "0.023 and 0.026"
     assert by_start("NCW on Kr-vs-kp").figure == "+0.296 and +0.248"

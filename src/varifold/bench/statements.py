@@ -306,8 +306,9 @@ def _ovfiv_tolerable(e: Evidence) -> Verdict:
         variation, feature, ensemble = _trio(base)
         ranked = e.ranking("ovfiv-3", "non-informative", (variation, feature, ensemble))
         p = ranked.nemenyi(ensemble, feature)
+        means = np.mean(list(e.rows("ovfiv-3", "non-informative", (ensemble, feature)).values()), axis=0)
         holds = holds and p >= ALPHA
-        figures.append(f"{base} {p:.2g}")
+        figures.append(f"{base} {p:.2g} ({means[0]:.3f} and {means[1]:.3f} on average)")
     return Verdict(holds, "; ".join(figures))
 
 

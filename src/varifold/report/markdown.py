@@ -23,7 +23,7 @@ from varifold.report.grids import (
 from varifold.report.leaderboard import joint_ranking, leaderboard_grids
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
-from varifold.report.statements import statement_counts, statement_grids
+from varifold.report.statements import RULES, statement_counts, statement_grids
 
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
 
@@ -61,7 +61,7 @@ def markdown(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], 
         parts += [LEGEND, ""]
     claims = statement_grids(papers)
     if claims:
-        parts += ["## What the papers claim", "", statement_counts(papers), ""]
+        parts += ["## What the papers claim", "", f"{statement_counts(papers)} {RULES}", ""]
     for paper, grid in claims.items():
         parts += [f"### Claims of {paper}", "", *pipe_table(grid, "claim"), ""]
     for better, title in GAPS.items():
