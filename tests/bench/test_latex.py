@@ -18,6 +18,10 @@ def test_a_table_of_a_paper():
     assert row.count(" & ") == header.count("r") - header.count("tabular"), "as many cells as columns"
     assert "$\\pm$" in row
     assert "\\caption{Claims of OLVF.}" in text
+    claims = text.partition("\\caption{Claims of OLVF.}")[2]
+    assert claims.splitlines()[2] == ("\\begin{tabular}{p{.24\\linewidth}rp{.24\\linewidth}rp{.24\\linewidth}}"), (
+        "sentences are broken into lines"
+    )
 
 
 def test_what_latex_would_read_as_commands():

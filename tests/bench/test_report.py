@@ -19,6 +19,7 @@ from varifold.report.figures import curve
 from varifold.report.grids import result_grid, short, study_grid, time_grid
 from varifold.report.markdown import heading, markdown
 from varifold.report.page import page
+from varifold.report.recipes import recipes
 from varifold.report.svg import difference_diagram
 
 
@@ -83,6 +84,15 @@ def test_means_are_equal_within_two_standard_errors():
     assert sign(0.69, metric="accuracy") == "~"
     assert sign(0.67, metric="accuracy") == "+"
     assert sign(0.75, metric="accuracy") == "-"
+
+
+def test_one_stream_is_not_judged_without_a_printed_deviation():
+    filled = fill(find_table("cwfe-2"), outcomes("cwfe-2"), repeats=1)
+    number = filled.number(*next(filled.table.places()), "NOGD", "paper")
+    assert len(number.outcomes) == 1
+    printed = Published("", "", "", "accuracy", 0.4, None, 1, repeats=10)
+    assert mark(number, printed, "accuracy") is None
+    assert mark(number, replace(printed, std=0.01), "accuracy").sign == "+"
 
 
 def test_the_best_of_a_search_is_shown_and_marked_as_tuned():
@@ -273,3 +283,23 @@ def test_the_notes_of_a_page_have_no_marks_of_markdown():
     assert "<em>worst stump</em>" in html
     assert "<em>auto, balanced</em> (<code>objective=balanced</code>)" in html
     assert "*" not in re.sub(r"<style>.*?</style>", "", html, flags=re.S).replace('<b class="k">*</b>', "")
+
+
+def test_a_table_shows_the_command_of_one_number_as_paper_and_with_defaults():
+    lines = recipes(fill(find_table("olvf-2"), outcomes("olvf-2"), repeats=2))
+    assert lines[0] == "varifold bench run olvf-2 --repeats 2"
+    assert lines[2] == (
+        "varifold run --as-paper olvf-2 --data german --model OLVF --scenario 'VFS removing ratio 0.25' --repeats 2"
+    )
+    assert lines[3].startswith("# OLVF, as paper, german: the best of 15: cer 0.")
+    assert lines[4].startswith("varifold run --data german --scenario vfs:0.25 --model olvf ")
+    assert recipes(fill(find_table("olvf-4"), {})) == ["varifold bench run olvf-3", "varifold bench report olvf-4"]
+
+
+def test_a_report_of_some_methods_leaves_out_what_print_has_of_the_others():
+    table = find_table("olvf-5")
+    table = replace(table, methods=tuple(m for m in table.methods if m.name == "OLVF"), also=())
+    filled = fill(table, outcomes("olvf-5"), repeats=2)
+    assert {p.method for p in filled.printed.values()} == {"OLVF"}
+    assert tally([filled]).printed == 10
+    assert "OLSF (best" not in "".join(line for line in markdown([filled]).splitlines() if line.startswith("| german"))

@@ -15,6 +15,7 @@ from varifold.cli import main
 from varifold.report.grids import METRIC
 from varifold.report.markdown import LEGEND
 from varifold.report.recipes import readings
+from varifold.report.statements import RULES
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 DATA = "wpbc"
@@ -63,3 +64,4 @@ def test_the_committed_claims_are_those_that_are_tested():
     )
     assert expected in committed
     assert LEGEND in committed
+    assert f"columns, {count[1]} do not, and {count[2]} cannot be tested. {RULES}\n" in committed

@@ -26,6 +26,14 @@ def test_it_is_the_number_of_the_table(capsys):
     assert re.search(rf"cer +{mean:.4f} +0\.\d+ +0\.1310 +better +fobos:eta=1", out)
 
 
+@pytest.mark.real_data
+def test_one_stream_is_not_judged_where_print_has_no_deviation(capsys):
+    words = ["--as-paper", "cwfe-2", "--data", "Diabetes", "--model", "NCW", "--repeats", "1"]
+    assert main(["run", *words]) == 0
+    out = capsys.readouterr().out
+    assert len(re.findall(r"accuracy +0\.\d+ +nan +0\.\d+ +needs more streams +cwfe", out)) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

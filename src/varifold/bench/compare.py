@@ -187,7 +187,9 @@ def fill(
 ) -> Filled:
     """Fill a table with outcomes; of several candidates the one with the best mean is shown."""
     places = {(setting.name, data.name) for setting, data in table.places()}
-    printed = {(p.setting, p.data, p.method, p.metric): p for p in table.published if (p.setting, p.data) in places}
+    methods = {method.name for method in table.methods}
+    there = [p for p in table.published if (p.setting, p.data) in places and p.method in methods]
+    printed = {(p.setting, p.data, p.method, p.metric): p for p in there}
     filled = Filled(table, printed=printed)
     # many cells, few models; a table is code or named on the command line, a user's study comes from the store
     missing = cache(partial(missing_model, imports=not table.own))
@@ -247,12 +249,18 @@ ROUNDING = 0.0005
 
 
 def mark(number: Number, printed: Published | None, metric: str) -> Mark | None:
-    """Compare two means: they are equal if they differ by at most two standard errors and the rounding of print."""
+    """Compare two means: they are equal if they differ by at most two standard errors and the rounding of print.
+
+    None if there is nothing to compare, or no deviation is known: of one stream, where print has none.
+    """
     mean = number.mean(metric)
     if printed is None or printed.mean is None or math.isnan(mean) or metric == "seconds":
         return None
     gain = printed.mean - mean if lower_is_better(metric) else mean - printed.mean
-    near = abs(gain) <= 2.0 * standard_error(number, printed, metric) + ROUNDING
+    error = standard_error(number, printed, metric)
+    if math.isnan(error):
+        return None
+    near = abs(gain) <= 2.0 * error + ROUNDING
     return Mark("~" if near else "+" if gain > 0 else "-", gain / max(printed.mean, 1e-9))
 
 
@@ -260,13 +268,11 @@ def standard_error(number: Number, printed: Published, metric: str) -> float:
     """Return the standard error of the difference between our mean and the printed one.
 
     A deviation that is not printed, or printed as .000, is taken to be ours, and ours, if there is one repeat, the
-    printed one; 0 without either.
+    printed one; NaN without either.
     """
     ours = number.std(metric)
     theirs = math.nan if printed.std is None or printed.std < ROUNDING else printed.std
     ours, theirs = (theirs if math.isnan(ours) else ours), (ours if math.isnan(theirs) else theirs)
-    if math.isnan(ours):
-        return 0.0
     return math.sqrt(ours**2 / len(number.outcomes) + theirs**2 / printed.repeats)
 
 

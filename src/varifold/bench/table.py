@@ -112,9 +112,9 @@ class Remark:
     """A remark about printed cells: a figure that contradicts them, or why ours differ from them."""
 
     why: str
-    data: str
+    data: str | list[str]
     setting: str = ""
-    method: str = ""
+    method: str | list[str] = ""
     metric: str = ""
     above: float | None = None
     """Only cells above this."""
@@ -122,7 +122,10 @@ class Remark:
     def covers(self, cell: Published) -> bool:
         """Return whether the remark is about a printed cell."""
         wanted = ((self.data, cell.data), (self.setting, cell.setting), (self.method, cell.method))
-        named = all(not mine or mine == theirs for mine, theirs in (*wanted, (self.metric, cell.metric)))
+        named = all(
+            not mine or theirs in ([mine] if isinstance(mine, str) else mine)
+            for mine, theirs in (*wanted, (self.metric, cell.metric))
+        )
         return named and (self.above is None or (cell.mean is not None and cell.mean > self.above))
 
 

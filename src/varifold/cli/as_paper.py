@@ -70,8 +70,10 @@ def _printed(slot: Slot, table: Table, number: Number, metric: str) -> list[str]
     printed = next((p for p in table.published if (p.setting, p.data, p.method, p.metric) == wanted), None)
     if printed is None or printed.mean is None:
         return ["", ""]
+    if table.stand_in or table.relative_to:
+        return [f"{printed.mean:.4f}", ""]
     verdict = mark(number, printed, metric)
-    return [f"{printed.mean:.4f}", VERDICTS[verdict.sign] if verdict is not None and not table.stand_in else ""]
+    return [f"{printed.mean:.4f}", VERDICTS[verdict.sign] if verdict is not None else "needs more streams"]
 
 
 def _slot(table: Table, setting: Setting, data: Data, method: Method, repeats: int) -> Slot:

@@ -10,7 +10,21 @@ import numpy as np
 
 from varifold.auto.report import AutoReport
 from varifold.base.plural import plural
-from varifold.report.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, pyplot, quiet, write
+from varifold.report.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    pyplot,
+    quiet,
+    thousands,
+    write,
+)
 
 _COLOURS = {
     "linear": BLUE,
@@ -57,7 +71,7 @@ def draw_report(report: AutoReport, path: str | os.PathLike[str]) -> None:
     above.set_xlabel("instances learned")
     above.set_xlim(0, max(1, report.steps))
     above.set_ylabel("share of the weight")
-    above.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(above)
     above.set_title(f"Weight of each expert; at the names: now, after {plural(report.steps, 'instance')}")
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True)
     labels = [str(name) for name in report.features][::-1]

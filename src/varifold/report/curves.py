@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from varifold.evaluate import RegressionCurve, Summary
-from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, set_title, trailing, write
+from varifold.report.style import BLUE, GREY, SKY, label_ends, pyplot, quiet, set_title, thousands, trailing, write
 
 _RECENT = 10
 """Windows of the curve over which the recent error is averaged."""
@@ -56,7 +56,7 @@ def instances_below(ax: Any, last: float) -> None:
     """Label the horizontal axis: instances, with separated thousands."""
     ax.set_xlabel("instances")
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(ax)
     ax.set_xlim(0, last)
 
 

@@ -21,6 +21,7 @@ from varifold.report.style import (
     label_right,
     pyplot,
     quiet,
+    thousands,
     trailing,
     write,
 )
@@ -60,7 +61,7 @@ def plot_demo(made: Readings, curves: list[tuple[str, Curve]], ours: int, path: 
     _presence(bottom, made, n)
     bottom.set_xlim(0, n)
     bottom.set_xlabel("instances", color=INK)
-    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(bottom)
     figure.text(
         0.125, 0.955, "Sensors fail, retire and are replaced: the error stays down", fontsize=15, fontweight="bold"
     )

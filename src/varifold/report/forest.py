@@ -14,7 +14,7 @@ from varifold.errors import DataError
 from varifold.evaluate import RegressionResult, Result
 from varifold.forest import ORF3V
 from varifold.forest.orf3v import Floats
-from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pyplot, quiet, set_title, write
+from varifold.report.style import FAINT, GREY, INK, LINES, RED, label_ends, pyplot, quiet, set_title, thousands, write
 
 
 def plot_importances(
@@ -41,7 +41,7 @@ def plot_importances(
         ends.append((_last(lines[name]), str(name), colour))
     low, high = _limits(lines, 0.05 if isinstance(result, Result) else 0.0)
     ax.set(xlim=(0, at[-1]), ylim=(low, high), xlabel="instances", ylabel=_unit(result))
-    ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(ax)
     label_ends(ax, ends, float(at[-1]), 0.05 * (high - low))
     if len(ranked) > top:
         text = f"grey: {plural(len(ranked) - top, 'other')}"

@@ -6,7 +6,7 @@ import re
 
 from varifold.bench.compare import Filled
 from varifold.bench.table import Setting
-from varifold.report.grids import METRIC, Grid, Shown, parameter_grid, result_grid, study_grid, time_grid
+from varifold.report.grids import METRIC, SENTENCES, Grid, Shown, parameter_grid, result_grid, study_grid, time_grid
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences
 from varifold.report.statements import statement_grids
 
@@ -86,7 +86,7 @@ def _results(one: Filled, setting: Setting, label: str) -> list[str]:
 def _tabular(grid: Grid, corner: str, caption: str, label: str) -> list[str]:
     """Format a grid as a table; headers over several columns are in a row of their own."""
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{escaped(caption)}.}}", rf"\label{{tab:{label}}}"]
-    lines += [rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}", r"\toprule"]
+    lines += [rf"\begin{{tabular}}{{{_columns(grid)}}}", r"\toprule"]
     if any(name for name, _ in grid.spans):
         lines.append(
             _row([corner, *(rf"\multicolumn{{{w}}}{{c}}{{{escaped(name)}}}" for name, w in grid.spans)], raw=True)
@@ -100,6 +100,16 @@ def _tabular(grid: Grid, corner: str, caption: str, label: str) -> list[str]:
             *(_row([name, *map(_cell, cells)], raw=True) for name, cells in _escaped_names(grid.foot)),
         ]
     return [*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
+
+
+def _columns(grid: Grid) -> str:
+    """Return the kinds of columns; sentences share what other columns leave of the line, and are broken into lines."""
+    sentences = sum(name in SENTENCES for name in grid.columns)
+    if not sentences:
+        return "l" + "r" * len(grid.columns)
+    width = (0.96 - 0.12 * (len(grid.columns) - sentences)) / (1 + sentences)
+    text = f"p{{{width:.2f}\\linewidth}}".replace("{0.", "{.")
+    return text + "".join(text if name in SENTENCES else "r" for name in grid.columns)
 
 
 def _escaped_names(rows: list[tuple[str, list[Shown]]]) -> list[tuple[str, list[Shown]]]:

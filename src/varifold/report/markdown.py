@@ -23,7 +23,7 @@ from varifold.report.grids import (
 from varifold.report.leaderboard import joint_ranking, leaderboard_grids
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
-from varifold.report.statements import statement_counts, statement_grids
+from varifold.report.statements import RULES, statement_counts, statement_grids
 
 __all__ = ["heading", "markdown", "pipe_table", "plain", "plain_summary"]
 
@@ -36,11 +36,12 @@ LEGEND = """\
 Next to each printed number are two of ours: *as paper* (its text, its scaling, its parameters where they are known) \
 and *defaults* (the library as it comes: online scaling, intercept). `+` better than printed, `≈` equal, `−` worse. \
 Two means are equal if they differ by at most two standard errors of their difference (and the rounding of print); a \
-deviation that is not printed, or printed as .000, is taken to be ours. `*` the best of several candidates as the \
-paper searched them, so tuned on the stream. `•` the last method of the group is better on the same streams (paired \
-t-test, 5 %), `◦` worse. *majority*: always predicting the most frequent label. *auto* and *best of ours* (never a \
-tuned one, but picked afterwards) are marked against the best printed number of the row; the count above compares them \
-with every printed cell. `?` behind a printed number: another figure, given above the table, contradicts it. \
+deviation that is not printed, or printed as .000, is taken to be ours, and a single stream of ours without one is not \
+marked. `*` the best of several candidates as the paper searched them, so tuned on the stream. `•` the last method of \
+the group is better on the same streams (paired t-test, 5 %), `◦` worse. *majority*: always predicting the most \
+frequent label. *auto* and *best of ours* (never a tuned one, but picked afterwards) are marked against the best \
+printed number of the row; the count above compares them with every printed cell. `?` behind a printed number: another \
+figure, given above the table, contradicts it. \
 *Variants* are other readings of a protocol than the text's, run in addition and counted separately."""
 
 
@@ -60,7 +61,7 @@ def markdown(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], 
         parts += [LEGEND, ""]
     claims = statement_grids(papers)
     if claims:
-        parts += ["## What the papers claim", "", statement_counts(papers), ""]
+        parts += ["## What the papers claim", "", f"{statement_counts(papers)} {RULES}", ""]
     for paper, grid in claims.items():
         parts += [f"### Claims of {paper}", "", *pipe_table(grid, "claim"), ""]
     for better, title in GAPS.items():

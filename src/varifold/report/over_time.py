@@ -16,7 +16,20 @@ from varifold.errors import DataError
 from varifold.report.grids import METRIC
 from varifold.report.leaderboard import stretches
 from varifold.report.presence import time_marks
-from varifold.report.style import BLUE, GREEN, LINES, ORANGE, SKY, label_ends, pyplot, quiet, set_title, trailing, write
+from varifold.report.style import (
+    BLUE,
+    GREEN,
+    LINES,
+    ORANGE,
+    SKY,
+    label_ends,
+    pyplot,
+    quiet,
+    set_title,
+    thousands,
+    trailing,
+    write,
+)
 from varifold.streams.presence import presence
 
 __all__ = ["births_and_deaths", "plot_over_time"]
@@ -70,7 +83,7 @@ def plot_over_time(
         below.set_xticks([at for at, _ in marks], [name for _, name in marks])
     else:
         below.set_xlabel("instances")
-        below.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+        thousands(below)
     below.set_xlim(0, len(block))
     set_title(top, title, 14)
     write(figure, path)

@@ -29,7 +29,7 @@ from varifold.report.leaderboard import joint_ranking, leaderboard_grids
 from varifold.report.markdown import COUNTS, GAPS, heading
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
-from varifold.report.statements import statement_counts, statement_grids
+from varifold.report.statements import RULES, statement_counts, statement_grids
 from varifold.report.svg import difference_diagram
 
 __all__ = ["page"]
@@ -69,7 +69,7 @@ def page(filled: list[Filled], environments: Iterable[tuple[dict[str, Any], int,
         for paper, grid in statement_grids(papers).items()
     )
     if claims:
-        counts = escape(statement_counts(papers))
+        counts = f"{escape(statement_counts(papers))} {_marked(RULES)}"
         parts.append(f'<section id="claims"><h2>What the papers claim</h2><p>{counts}</p>{claims}</section>')
     for better, title in GAPS.items():
         gaps = gap_grid(papers, better=better)

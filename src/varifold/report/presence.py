@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, set_title, write
+from varifold.report.style import BLUE, GREY, INK, LINES, ORANGE, label_ends, pyplot, quiet, set_title, thousands, write
 from varifold.streams.presence import Presence, percent
 
 _MOST_NAMES = 40
@@ -42,7 +42,7 @@ def plot_presence(
         bottom.grid(axis="x", color="#E4E4E4", linewidth=0.8)
     else:
         bottom.set_xlabel("instances")
-        bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+        thousands(bottom)
     bottom.set_xlim(0, max(1, found.rows))
     write(figure, path)
 

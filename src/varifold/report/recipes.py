@@ -23,15 +23,15 @@ def recipes(filled: Filled) -> list[str]:
     if table.own:
         return _study(table, most)
     repeats = "" if table.leaderboard else f" --repeats {most}"
-    lines = [
-        f"varifold bench run {table.parameters or table.name}{repeats}",
-        f"varifold bench report {table.name}",
-    ]
+    if table.parameters:
+        return [f"varifold bench run {table.parameters}", f"varifold bench report {table.name}"]
+    lines = [f"varifold bench run {table.name}{repeats}", f"varifold bench report {table.name}"]
     if table.leaderboard:
         name = table.methods[0].name
         return [*lines, f"varifold bench run {table.name} --method {shlex.quote(name)} --only {table.data[0].name}"]
-    if not (table.stand_in or table.relative_to or table.parameters):
-        lines += next((line for place in table.places() if (line := _single(filled, *place, most))), [])
+    if not (table.stand_in or table.relative_to):
+        for command in (_as_paper, _single):
+            lines += next((line for place in table.places() if (line := command(filled, *place, most))), [])
     return lines
 
 
@@ -62,6 +62,23 @@ def _reading(name: str, value: Any) -> list[str]:
     if isinstance(value, dict):
         value = [f"{column}={kind if isinstance(kind, str) else '+'.join(kind)}" for column, kind in value.items()]
     return [f"--{option}", ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
+
+
+def _as_paper(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:
+    """Return the command that computes one number as paper."""
+    table, metric = filled.table, filled.table.metrics[0]
+    for method in table.methods:
+        number = filled.number(setting, data, method.name, "paper")
+        if number:
+            words = ["varifold", "run", "--as-paper", table.name, "--data", data.name, "--model", method.name]
+            words += ["--scenario", setting.name] if len(table.settings) > 1 else []
+            words += ["--repeats", str(len(table.seeds(setting, data, most)[: method.repeats]))]
+            best = f"the best of {number.tried}: " if number.tried > 1 else ""
+            return [
+                shlex.join(words),
+                f"# {method.name}, as paper, {data.name}: {best}{metric} {number.mean(metric):.4f}",
+            ]
+    return []
 
 
 def _single(filled: Filled, setting: Setting, data: Data, most: int) -> list[str]:

@@ -6,7 +6,13 @@ from varifold.bench.compare import Filled
 from varifold.bench.statements import Finding, Verdict, check_statements
 from varifold.report.grids import Grid, Shown
 
-__all__ = ["statement_counts", "statement_grids"]
+__all__ = ["RULES", "statement_counts", "statement_grids"]
+
+RULES = (
+    "Where a claim leaves its size open, *read* gives the rule of the test. The rules are ours, and that of half the "
+    "claimed gain was set after the first numbers were known. Of two numbers in brackets the first is that of the "
+    "method that is claimed to be better."
+)
 
 WORDS = {True: "holds", False: "does not hold", None: "cannot be tested"}
 TONES = {True: "better", False: "worse", None: "quiet"}

@@ -53,6 +53,11 @@ def quiet(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
+def thousands(ax: Any) -> None:
+    """Separate the thousands of numbers on the horizontal axis."""
+    ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+
+
 def label_right(ax: Any, text: str, x: float, y: float, colour: str) -> None:
     """Write a name in bold to the right of a point, outside the axes if needed."""
     ax.annotate(

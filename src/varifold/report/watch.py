@@ -11,7 +11,7 @@ import numpy as np
 
 from varifold.base.plural import plural
 from varifold.report.document import html_document
-from varifold.report.style import BLUE, INK, ORANGE
+from varifold.report.style import BLUE, INK, ORANGE, thousands
 
 if TYPE_CHECKING:
     from varifold.monitor import Event, Monitor
@@ -182,6 +182,6 @@ def plot_monitor(monitor: Monitor, path: str | os.PathLike[str], title: str = ""
     for side in bottom.spines.values():
         side.set_visible(False)
     bottom.set_xlabel("instances")
-    bottom.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(bottom)
     set_title(top, title)
     write(figure, path)

@@ -13,7 +13,7 @@ from varifold.bench.work import spec_of
 from varifold.linear import OLVF
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import POINTS, cells_of
-from varifold.report.style import BLUE, GREEN, GREY, ORANGE, label_ends, pyplot, quiet, trailing, write
+from varifold.report.style import BLUE, GREEN, GREY, ORANGE, label_ends, pyplot, quiet, thousands, trailing, write
 
 __all__ = ["FIGURES"]
 
@@ -71,7 +71,7 @@ def draw_confidences(path: str, repeats: int) -> None:
         quiet(ax)
         ax.set_title(title, fontsize=10, color=GREY)
         ax.set_xlabel("reviews")
-        ax.xaxis.set_major_formatter(plt.FuncFormatter(lambda v, _: f"{v:,.0f}"))
+        thousands(ax)
     for values, colour in lines.values():
         left.plot(shown, values[shown], color=colour, linewidth=1.8)
     left.set_ylim(0, 0.8)

@@ -13,7 +13,7 @@ from varifold.datasets import load
 from varifold.errors import MissingExtraError
 from varifold.forest import ORF3V
 from varifold.report.papers import Figure
-from varifold.report.style import GREY, LINES, headline, pyplot, quiet, write
+from varifold.report.style import GREY, LINES, headline, pyplot, quiet, thousands, write
 from varifold.streams import prepare
 
 __all__ = ["FIGURES"]
@@ -45,6 +45,8 @@ def draw_digests(path: str, repeats: int) -> None:
             )
         ax.set_title(f"after {rows:,} instances", fontsize=10, color=GREY)
         ax.set_xlabel(FEATURE.replace("_", " "))
+        thousands(ax)
+        ax.locator_params(axis="x", nbins=6)
     axes[0].set_ylabel("share of values up to here")
     headline(figure, "ORF3V: distributions by label (lines) and their t-digests (crosses), wdbc", y=1.02)
     write(figure, path)
@@ -92,6 +94,9 @@ def draw_weights(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=9, color=GREY)
         ax.set_xlabel("importance" if title == "decision tree" else "weight")
     axes[0].invert_yaxis()
+    limits = np.array([ax.get_xlim() for ax in axes[1:]])  # the panels of the weights share their scale
+    for ax in axes[1:]:
+        ax.set_xlim(limits.min(), limits.max())
     title = f"ORF3V: a tree's importances and the weights of eq. 8, {plural(repeats, 'stream')}"
     headline(figure, title, x=0.06, y=1.03)
     write(figure, path)

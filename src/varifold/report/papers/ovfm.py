@@ -56,7 +56,7 @@ def draw_descent(path: str, repeats: int) -> None:
         ax.set_title(title, fontsize=10, color=GREY)
         ax.set_xlabel("first weight")
         ax.set_ylabel("second weight")
-    headline(figure, "OVFM: stochastic steps over the loss; dot: the last one")
+    headline(figure, "OVFM: stochastic steps over the loss; dot: the last one", y=1.02)
     write(figure, path)
 
 
@@ -83,7 +83,7 @@ def draw_change(path: str, repeats: int) -> None:
             fontsize=10,
             color=GREY,
         )
-    headline(figure, "OVFM: a learner of (x1, x2) that sees (x3, x2) instead")
+    headline(figure, "OVFM: a learner of (x1, x2) that sees (x3, x2) instead", y=1.02)
     write(figure, path)
 
 

@@ -13,7 +13,7 @@ from varifold.bench.statistics import Floats
 from varifold.bench.table import Data, Setting, Table
 from varifold.bench.work import spec_of
 from varifold.evaluate import Result, prequential
-from varifold.report.style import GREY, LINES, headline, label_ends, pyplot, quiet
+from varifold.report.style import GREY, LINES, headline, label_ends, pyplot, quiet, thousands
 
 __all__ = ["Lines", "cells_of", "curve_panels", "mean_curve", "run_cell"]
 
@@ -83,7 +83,8 @@ def _panel(ax: Any, title: str, lines: Lines, colours: Mapping[str, str]) -> Non
     label_ends(ax, ends, last, 0.085 * (high - low + 2 * margin))
     ax.set_title(title, fontsize=10, color=GREY)
     ax.set_xlabel("instances")
-    ax.xaxis.set_major_formatter(pyplot().FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    thousands(ax)
+    ax.locator_params(axis="x", nbins=6)
 
 
 def _end(value: float, name: str, colour: str, top: float) -> tuple[float, str, str]:
