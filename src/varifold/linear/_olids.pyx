@@ -161,6 +161,7 @@ cdef class OLIDSRule(TruncatedRule):
     def __cinit__(self, double C, double theta, double lam, double B, bint by_column=True, double clip=0.0):
         self.by_column = by_column
         self.clip = clip
+        self.scale = SCALE
         self.declare_rule(ROWS + 1 if by_column else ROWS, 5)
         self.C = C
         self.theta = theta
@@ -171,7 +172,7 @@ cdef class OLIDSRule(TruncatedRule):
 
     cdef void start(self, int c) noexcept nogil:
         cdef double* g = self.shared + c * self.globals
-        g[SCALE] = 1.0
+        TruncatedRule.start(self, c)
         g[PLUS] = 1.0
         g[MINUS] = 1.0
 
@@ -302,9 +303,6 @@ cdef class OLIDSRule(TruncatedRule):
         for i in range(v.n):
             out[i] = sign * parts[self.stays[i] * TOGETHER] * self.coefficient(v.slot[i], c) * self.value(v, i, c, 1.0)
 
-    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
-        return at(self, slot, c)[W] * self.shared[c * self.globals + SCALE]
-
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         if w == 1.0:
             TruncatedRule.learn_scored(self, v, y, w, scores, probs)
@@ -312,7 +310,7 @@ cdef class OLIDSRule(TruncatedRule):
             Model.learn_scored(self, v, y, w, scores, probs)  # with another weight the confidence differs
 
     cdef int batch(self, View* v) noexcept nogil:
-        return 1 if self.sparse or self.has_levels() else TOGETHER
+        return 1 if self.has_levels() else TruncatedRule.batch(self, v)
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
         """Run one round; write the scores before it, for an instance of this weight, to `f`."""
@@ -356,15 +354,9 @@ cdef class OLIDSRule(TruncatedRule):
     cdef void truncate(self, Py_ssize_t known, int c) noexcept nogil:
         """Scale the weights until their mean size by variance is at most lam, then keep the largest, a share B."""
         cdef double* g = self.shared + c * self.globals
-        cdef Py_ssize_t i
         if self.by_column and self.space.indicators:
             self.sum_up(c)
         if g[SPREAD] > 0.0 and g[MASS] > self.lam * g[SPREAD]:
-            g[SCALE] *= self.lam * g[SPREAD] / g[MASS]
+            self.scale_weights(c, self.lam * g[SPREAD] / g[MASS])
             g[MASS] = self.lam * g[SPREAD]
-            if g[SCALE] < 1e-100:
-                for i in range(self.space.size):
-                    at(self, <int32_t> i, c)[W] *= g[SCALE]
-                g[SCALE] = 1.0
-                self.reorder(c)
         self.keep_largest(<Py_ssize_t> (self.B * known), c)

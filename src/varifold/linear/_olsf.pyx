@@ -9,7 +9,7 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport TOGETHER, at
 from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows
 from varifold._numeric.wide cimport inlined, wide
@@ -102,6 +102,7 @@ cdef class OLSFRule(TruncatedRule):
     cdef readonly double C, lam, B
 
     def __cinit__(self, str mode, double C, double lam, double B):
+        self.scale = SCALE
         self.declare_rule(1, 2)
         self.mode = MODES[mode]
         self.C = C
@@ -109,27 +110,12 @@ cdef class OLSFRule(TruncatedRule):
         self.B = B
         self.sparse = B < 1.0
 
-    cdef void start(self, int c) noexcept nogil:
-        self.shared[c * self.globals + SCALE] = 1.0
-
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         """Subtract a weight from the norm and set it to zero."""
         cdef double* g = self.shared + c * self.globals
         cdef double* s = at(self, slot, c)
         g[NORM] -= fabs(s[0]) * g[SCALE]
         s[0] = 0.0
-
-    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
-        cdef int c
-        BinaryRule.score_problems(self, v, first, m, f)
-        for c in range(m):
-            f[c] *= self.shared[(first + c) * self.globals + SCALE]
-
-    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
-        return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
-
-    cdef int batch(self, View* v) noexcept nogil:
-        return 1 if self.sparse else TOGETHER
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
         cdef double score  # a local variable: the compiler knows that no weight is stored there
@@ -142,15 +128,9 @@ cdef class OLSFRule(TruncatedRule):
     cdef void project(self, int c) noexcept nogil:
         """Scale the weights into the l1 ball."""
         cdef double* g = self.shared + c * self.globals
-        cdef Py_ssize_t i
         if g[NORM] > self.lam:
-            g[SCALE] *= self.lam / g[NORM]
+            self.scale_weights(c, self.lam / g[NORM])
             g[NORM] = self.lam
-            if g[SCALE] < 1e-100:    # before it underflows
-                for i in range(self.space.size):
-                    at(self, <int32_t> i, c)[0] *= g[SCALE]
-                g[SCALE] = 1.0
-                self.reorder(c)
 
     # ---------------------------------------------------------------- merging
 

@@ -12,7 +12,7 @@ from libc.math cimport exp, fabs, log1p
 from libc.stdint cimport int32_t
 from libc.string cimport memchr, memset
 
-from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport TOGETHER, at
 from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoid
 from varifold._numeric.heap cimport Heap, heap_touch
@@ -159,6 +159,7 @@ cdef class OLVFRule(TruncatedRule):
     """Per slot and problem: w (over SCALE) and w_bar."""
 
     def __cinit__(self, double C, double C_bar, double lam, double B, bint kkt):
+        self.scale = SCALE
         self.declare_rule(2, 3)
         self.C = C
         self.C_bar = C_bar
@@ -172,9 +173,6 @@ cdef class OLVFRule(TruncatedRule):
         cdef int32_t slot
         return sum(at(self, slot, c)[self.plane] for slot in slots), self.shared[c * self.globals + SUM_BAR]
 
-    cdef void start(self, int c) noexcept nogil:
-        self.shared[c * self.globals + SCALE] = 1.0
-
     cdef bint is_kept(self, int32_t slot, int c) noexcept nogil:
         """Keep a slot that has a space weight, even if w is 0."""
         return at(self, slot, c)[0] != 0.0 or at(self, slot, c)[self.plane] != 0.0
@@ -187,18 +185,6 @@ cdef class OLVFRule(TruncatedRule):
         g[SUM_BAR] -= s[self.plane]
         s[0] = 0.0
         s[self.plane] = 0.0
-
-    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
-        cdef int c
-        BinaryRule.score_problems(self, v, first, m, f)
-        for c in range(m):
-            f[c] *= self.shared[(first + c) * self.globals + SCALE]
-
-    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
-        return at(self, slot, c)[0] * self.shared[c * self.globals + SCALE]
-
-    cdef int batch(self, View* v) noexcept nogil:
-        return 1 if self.sparse else TOGETHER
 
     cdef void update_problems(self, View* v, int first, int m, const double* y, double w, double* f) noexcept nogil:
         """Run one round of the paper's algorithm 1."""
@@ -256,15 +242,9 @@ cdef class OLVFRule(TruncatedRule):
     cdef void truncate(self, Py_ssize_t known, int c, double radius) noexcept nogil:
         """Project by eq. 16, with one factor for all weights, then keep the largest, a share B."""
         cdef double* g = self.shared + c * self.globals
-        cdef Py_ssize_t i
         if g[MASS] > radius:
-            g[SCALE] *= radius / g[MASS]
+            self.scale_weights(c, radius / g[MASS])
             g[MASS] = radius
-            if g[SCALE] < 1e-100:
-                for i in range(self.capacity):
-                    at(self, <int32_t> i, c)[0] *= g[SCALE]
-                g[SCALE] = 1.0
-                self.reorder(c)  # weights that became 0 are equal now
         self.keep_largest(<Py_ssize_t> (self.B * known), c)
 
     # ---------------------------------------------------------------- merging

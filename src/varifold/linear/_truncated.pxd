@@ -4,6 +4,7 @@ from varifold._engine.models.one_vs_rest cimport BinaryRule
 from varifold._numeric.heap cimport Heap
 
 cdef class TruncatedRule(BinaryRule):
+    cdef int scale               # place, among the numbers per problem, of the factor on its weights
     cdef bint sparse             # whether weights are truncated; if not, there are no heaps
     cdef Heap* heap              # [problem], when sparse
     cdef Py_ssize_t heaps        # number of heaps
@@ -16,4 +17,5 @@ cdef class TruncatedRule(BinaryRule):
     cdef void update_heap(self, int32_t slot, int c) noexcept nogil
     cdef void reorder(self, int c) noexcept nogil
     cdef void clear(self, int32_t slot, int c) noexcept nogil
+    cdef void scale_weights(self, int c, double factor) noexcept nogil
     cdef void keep_largest(self, Py_ssize_t keep, int c) noexcept nogil

@@ -4,17 +4,34 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from varifold._engine.models.one_vs_rest cimport BinaryRule, at
+from varifold._engine.models.one_vs_rest cimport TOGETHER, BinaryRule, at
+from varifold._engine.view cimport View
 from varifold._numeric.heap cimport Heap, heap_drop, heap_order, heap_touch
 from varifold._numeric.memory cimport resize, resize_zeroed
 
 
 cdef class TruncatedRule(BinaryRule):
-    """Rule whose first number per slot is its weight up to a common factor; the heap orders slots by its size.
+    """Rule whose first number per slot is its weight over a factor, one per problem; the heap orders slots by its size.
 
-    The intercept is never in the heap. A subclass sets `sparse`, calls ``update_heap`` for each weight it changed and
-    then ``keep_largest``, and defines ``clear``, which sets a weight to zero.
+    The factor makes a projection one multiplication (``scale_weights``). The intercept is never in the heap. A subclass
+    sets `scale` and `sparse`, calls ``update_heap`` for each weight it changed and then ``keep_largest``, and defines
+    ``clear``, which sets a weight to zero.
     """
+
+    cdef void start(self, int c) noexcept nogil:
+        self.shared[c * self.globals + self.scale] = 1.0
+
+    cdef void score_problems(self, View* v, int first, int m, double* f) noexcept nogil:
+        cdef int c
+        BinaryRule.score_problems(self, v, first, m, f)
+        for c in range(m):
+            f[c] *= self.shared[(first + c) * self.globals + self.scale]
+
+    cdef double coefficient(self, int32_t slot, int c) noexcept nogil:
+        return at(self, slot, c)[0] * self.shared[c * self.globals + self.scale]
+
+    cdef int batch(self, View* v) noexcept nogil:
+        return 1 if self.sparse else TOGETHER
 
     def __dealloc__(self):
         cdef Py_ssize_t c
@@ -107,6 +124,17 @@ cdef class TruncatedRule(BinaryRule):
     cdef void clear(self, int32_t slot, int c) noexcept nogil:
         """Set a slot's weight to zero."""
         at(self, slot, c)[0] = 0.0
+
+    cdef void scale_weights(self, int c, double factor) noexcept nogil:
+        """Multiply all weights by a factor; before it underflows, the common factor is multiplied into them."""
+        cdef double* scale = &self.shared[c * self.globals + self.scale]
+        cdef Py_ssize_t i
+        scale[0] *= factor
+        if scale[0] < 1e-100:
+            for i in range(self.capacity):
+                at(self, <int32_t> i, c)[0] *= scale[0]
+            scale[0] = 1.0
+            self.reorder(c)    # weights that became 0 are equal now
 
     cdef void keep_largest(self, Py_ssize_t keep, int c) noexcept nogil:
         """Set the smallest weights to zero until `keep` remain, at least one."""
