@@ -186,7 +186,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
 
 
 def _prepare(context: Context, row: Row) -> None:
-    """Convert label and weight, and string values by the types of their columns."""
+    """Convert a row's label, weight, dates and values."""
     if context.key is not None and (is_missing(given := row.x.get(context.key)) or given in context.absent):
         raise DataError(context.no_key(row.x))
     if context.target is not None:
@@ -195,9 +195,14 @@ def _prepare(context: Context, row: Row) -> None:
         row.weight = _weight(context, row.weight)
     if context.dates.parts:
         _add_dates(context, row)
+    _convert(context, row.x)
+
+
+def _convert(context: Context, x: dict[Any, Any]) -> None:
+    """Convert the values of a row by the types of their columns; a text becomes the counts of its words."""
     changed: dict[Any, Any] = {}
     texts: list[Any] = []
-    for name, value in row.x.items():
+    for name, value in x.items():
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
             raise DataError(
@@ -217,9 +222,9 @@ def _prepare(context: Context, row: Row) -> None:
                 changed[name] = value if number is None else number
         elif column.type == "category" and column.given and not is_missing(value):
             changed[name] = _spelled(value)
-    row.x.update(changed)
+    x.update(changed)
     for name in texts:
-        row.x.update({f"{name}:{word}": count for word, count in bag_of_words(row.x.pop(name)).items()})
+        x.update({f"{name}:{word}": count for word, count in bag_of_words(x.pop(name)).items()})
 
 
 def _add_dates(context: Context, row: Row) -> None:
