@@ -67,11 +67,6 @@ cdef class Block:
             builder.add(x)
         return builder.finish(y, w, labels)
 
-    @property
-    def n(self):
-        """Number of instances."""
-        return len(self.indptr) - 1
-
     def __len__(self):
         return len(self.indptr) - 1
 

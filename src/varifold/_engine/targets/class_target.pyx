@@ -424,10 +424,6 @@ cdef class ClassTarget(Target):
             others[INTERCEPT] = others.get(INTERCEPT, 0.0) + rest
         return parts, others
 
-    def class_counts(self):
-        """Return the weight learned by label."""
-        return {y: self.counts[i] for i, y in enumerate(self.labels)}
-
     def labels_of(self, const int32_t[::1] classes):
         """Return the labels of classes, None for -1."""
         cdef list labels = [*self.labels, None]
