@@ -126,6 +126,20 @@ def test_values_that_never_settle_may_still_change_their_unit():
     assert event.step <= 9010
 
 
+def test_texts_among_numbers_that_never_settle_hide_no_jump():
+    rng = np.random.default_rng(3)
+    level = np.repeat(rng.normal(1013.0, 8.0, size=20), 600) + rng.normal(size=12_000)
+    level[9000:] *= 0.02953
+    rows = [{"pressure": float(v)} for v in level]
+    for at in range(11_990, -1, -10):
+        rows.insert(at, {"pressure": f"fault {at // 4000}"})
+    monitor = follow(rows)
+    assert monitor.features["pressure"].wanders
+    (event,) = [e for e in monitor.events if e.kind == "drift" and e.step > 9000]
+    assert event.detail["pressure"].startswith("out of range")
+    assert 9890 <= event.step <= 9910
+
+
 def test_categories_drift_too():
     rng = np.random.default_rng(1)
     rows = [{"site": rng.choice(["a", "b", "c"] if i < 2000 else ["b", "c", "d"])} for i in range(4000)]

@@ -63,7 +63,7 @@ class Column:
         self.last_number = math.nan
         self.stuck = False
         self.alarms: list[int] = []
-        self.range: list[float] = []  # lowest and highest of the quantiles before all alarms
+        self.range: list[float] = []  # lowest and highest of the quantiles of numbers before all alarms
         self.pending: Floats | None = None  # quantiles before the latest alarm, until the new ones are known
         offset = zlib.crc32(repr(name).encode()) / 2.0**32
         self.values = Distribution(threshold, offset)
@@ -161,9 +161,11 @@ class Column:
         self.stuck = True
         return True
 
-    def reports(self, alarm: Alarm) -> bool:
-        """Record an alarm; return whether to report it: of values that never settle only jumps out of all before."""
+    def reports(self, alarm: Alarm, number: bool) -> bool:
+        """Record an alarm; return whether to report it: of values that never settle only jumps out of all numbers."""
         self.alarms = [*self.alarms, self.numbers + self.count][-_RESTLESS:]
+        if not number:
+            return not self.wanders
         self.range = [min([*self.range, *alarm.before]), max([*self.range, *alarm.before])]
         low, high = self.range
         margin = 3.0 * (high - low)

@@ -244,7 +244,7 @@ class Monitor:
 
     def _drift(self, column: Column, alarm: Alarm | None, number: bool) -> None:
         if alarm is not None:
-            reported = column.reports(alarm)
+            reported = column.reports(alarm, number)
             column.pending = alarm.before if number and reported else None
             if reported:
                 detail = "categories" if not number else _described(alarm)
