@@ -519,3 +519,23 @@ def test_an_instance_without_a_label_is_learned_if_the_learner_can(method: str, 
     model.learn_one({"device": "a", "f": 1.0}, "p", 0.0)
     model.learn_one({"device": "a", "f": 1.0}, "p")
     assert model.classes == ["p"]
+
+
+@pytest.mark.parametrize("step", [0, 4, -7])
+def test_a_schedule_of_rows_outside_the_block_learns_nothing(step: int) -> None:
+    model = PerKey(AROW(), key="key")
+    block = varifold.to_block([{"key": "a", "f": float(i)} for i in range(3)], ["x", "y", "x"])
+    with pytest.raises(DataError, match="rows that are not in the block"):
+        model.run_block(block, np.array([1, -1, step]))
+    assert model.steps == 0
+
+
+def test_an_instance_without_a_label_is_learned_where_the_learner_does() -> None:
+    """By `learn_one`, and by a schedule that withholds the label."""
+    rows = [{"key": "a", "f": float(i)} for i in range(4)]
+    one, many = (PerKey(varifold.AutoClassifier(unlabelled="learn"), key="key") for _ in range(2))
+    for x, y in zip(rows, ["x", "y", "x", None], strict=True):
+        one.learn_one(x, y)
+    many.run_block(varifold.to_block(rows, ["x", "y", "x", "y"]), np.array([-1, -2, -3, -(len(rows) + 4)]))
+    assert (one.steps, one.classes) == (4, ["x", "y"])
+    assert many.to_bytes() == one.to_bytes()

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 
 from varifold._engine.names.vocabulary import is_missing, plain_label
+from varifold._engine.targets.target import checked_steps
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
-from varifold.base.learner import Task, VaryingLearner
+from varifold.base.learner import Task, VaryingLearner, checked_schedule
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.params import Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
@@ -397,15 +398,18 @@ class KeyedPredictor(KeyedLearner):
     ) -> None:
         """Learn and predict the rows of a block by a schedule; without one each row is predicted, then learned."""
         rows, n = list(block.rows()), len(block)
+        weights = np.ones(n) if block.weights is None else block.weights
+        schedule = checked_schedule(schedule)
         if schedule is None:
             schedule = np.repeat(np.arange(1, n + 1), 2)
             schedule[1::2] *= -1
-        for event in schedule.tolist():
-            i = abs(event) - 1
-            if event > 0:
+        for event in checked_steps(block, schedule).tolist():
+            i = (abs(event) - 1) % n
+            if event < -n:
+                self.learn_one(rows[i], None, float(weights[i]))
+            elif event > 0:
                 predict(i)
                 if memos is not None:
                     memos[i] = self.memo_one(rows[i])
             else:
-                weight = 1.0 if block.weights is None else float(block.weights[i])
-                self.learn_one(rows[i], targets[i], weight, None if memos is None else memos[i])
+                self.learn_one(rows[i], targets[i], float(weights[i]), None if memos is None else memos[i])

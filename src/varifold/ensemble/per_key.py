@@ -82,7 +82,7 @@ class PerKey(KeyedPredictor, river_base.Classifier):  # type: ignore[misc]
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Predict and learn a block, for evaluation; return indices into `classes` (-1: none yet) and probabilities.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models labels that arrive late.
+        A schedule models labels that arrive late, see `VaryingClassifier.run_block`.
         """
         codes, probabilities, _ = self._run(block, schedule, (), memos)
         return codes, probabilities
@@ -184,7 +184,7 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
     ) -> np.ndarray[Any, Any]:
         """Predict and learn a block, for evaluation; return one prediction per row, NaN for rows not predicted.
 
-        A schedule (int64: i + 1 predicts row i, -(i + 1) learns it) models targets that arrive late.
+        A schedule models targets that arrive late, see `VaryingRegressor.run_block`.
         """
         found, _ = self._run(block, schedule, (), memos)
         return found

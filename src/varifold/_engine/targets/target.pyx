@@ -15,7 +15,7 @@ from varifold._engine.models.model cimport Model
 from varifold.errors import DataError
 
 
-cdef object checked_steps(Block block, object steps):
+def checked_steps(Block block not None, steps):
     """Return a schedule (see Engine.run) as an int64 array; reject rows outside the block."""
     cdef Py_ssize_t n = len(block)
     steps = np.ascontiguousarray(steps, dtype=np.int64)
