@@ -539,3 +539,16 @@ def test_an_instance_without_a_label_is_learned_where_the_learner_does() -> None
     many.run_block(varifold.to_block(rows, ["x", "y", "x", "y"]), np.array([-1, -2, -3, -(len(rows) + 4)]))
     assert (one.steps, one.classes) == (4, ["x", "y"])
     assert many.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+def test_an_evaluation_learns_instances_without_a_label_as_the_learner_would_alone(unlabelled: str) -> None:
+    alone = varifold.AutoClassifier(unlabelled=unlabelled)
+    by_key = PerKey(varifold.AutoClassifier(unlabelled=unlabelled), key="key")
+    stream = [({"f": float(i % 3)}, None if i % 2 else "xy"[i // 2 % 2]) for i in range(40)]
+    varifold.evaluate.prequential(alone, stream)
+    varifold.evaluate.prequential(by_key, [({"key": "a", **x}, y) for x, y in stream])
+    assert by_key.steps == alone.steps == (40 if unlabelled == "learn" else 20)
+    found = by_key.learner("a")
+    assert found is not None
+    assert found.to_bytes() == alone.to_bytes()

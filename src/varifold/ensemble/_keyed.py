@@ -16,7 +16,7 @@ from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold._engine.targets.target import checked_steps
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
-from varifold.base.learner import Task, VaryingLearner, checked_schedule
+from varifold.base.learner import Task, VaryingLearner, checked_schedule, learns_unlabelled
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.params import Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
@@ -375,6 +375,11 @@ def instances(X: Any) -> Iterable[Mapping[Any, Any]]:
 
 class KeyedPredictor(KeyedLearner):
     """Learners of labels or numbers by key."""
+
+    @property
+    def learns_unlabelled(self) -> bool:
+        """Whether the learners learn from instances without a label or target."""
+        return learns_unlabelled(self._blank)
 
     def memo_one(self, x: Mapping[Any, Any]) -> bytes:
         """Return the memo of the prediction of the key's learner, see `VaryingClassifier.memo_one`."""
