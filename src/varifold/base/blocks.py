@@ -34,7 +34,7 @@ __all__ = ["Block", "Labels", "Vocabulary", "check_block", "learned_block", "to_
 
 
 class _Cells(NamedTuple):
-    """The cells of instances: where each row begins, and by cell the id of its name and its value."""
+    """Cells of instances: where each row begins, and by cell the id of its name and its value."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
