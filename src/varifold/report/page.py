@@ -38,7 +38,7 @@ _LEGEND = """
 <ul class="legend">
 <li><b class="k printed">.301</b> as the paper prints it</li>
 <li><b class="k better">+ .272</b> ours, better</li>
-<li><b class="k near">≈ .309</b> equal within two standard errors</li>
+<li><b class="k near">≈ .309</b> equal within two standard errors; no sign if no deviation is known</li>
 <li><b class="k worse">− .350</b> worse</li>
 <li><b class="k">*</b> best of several candidates, as the paper searched them: tuned on the stream</li>
 <li><b class="k">•</b> <b class="k">◦</b> the group's last method is better or worse on the same streams
@@ -199,12 +199,14 @@ def html_table(grid: Grid, corner: str) -> str:
         first.add(place)
         place += width
     spans = "".join(f'<th colspan="{width}" scope="colgroup">{escape(name)}</th>' for name, width in grid.spans)
-    columns = "".join(f"<th{_edge(i in first)}>{escape(name)}</th>" for i, name in enumerate(grid.columns))
     texts = {i for i, name in enumerate(grid.columns) if name in SENTENCES}
+    columns = "".join(f"<th{_classes('', i in first, i in texts)}>{escape(n)}</th>" for i, n in enumerate(grid.columns))
     body = "".join(_row(name, cells, first, texts) for name, cells in grid.rows)
+    kind = ' class="sentences"' if texts else ""
     foot = "".join(_row(name, cells, first, texts) for name, cells in grid.foot)
     return (
-        '<div class="wide" tabindex="0" role="region" aria-label="table"><table>'
+        '<div class="wide" tabindex="0" role="region" aria-label="table">'
+        f"<table{kind}>"
         f'<thead><tr><th rowspan="2" class="name">{escape(corner)}</th>{spans}</tr><tr>{columns}</tr></thead>'
         f"<tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
     )
@@ -215,8 +217,9 @@ def _marked(note: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escape(note)))
 
 
-def _edge(is_first: bool) -> str:
-    return ' class="edge"' if is_first else ""
+def _classes(tone: str, edge: bool, text: bool) -> str:
+    names = " ".join(name for name in (tone, "edge" if edge else "", "text" if text else "") if name)
+    return f' class="{names}"' if names else ""
 
 
 def _row(name: str, cells: list[Shown], first: set[int], texts: set[int]) -> str:
@@ -225,10 +228,8 @@ def _row(name: str, cells: list[Shown], first: set[int], texts: set[int]) -> str
 
 
 def _cell(shown: Shown, edge: bool, text: bool) -> str:
-    classes = " ".join(c for c in (shown.tone, "edge" if edge else "", "text" if text else "") if c)
     sign = f"<i>{shown.sign}</i> " if shown.sign else ""
     flag = f"<sup>{shown.flag}</sup>" if shown.flag else ""
     spread = f"<small>{escape(shown.spread)}</small>" if shown.spread else ""
     tip = f' title="{escape(shown.tip)}"' if shown.tip else ""
-    kind = f' class="{classes}"' if classes else ""
-    return f"<td{kind}{tip}>{sign}{escape(shown.text)}{flag}{spread}</td>"
+    return f"<td{_classes(shown.tone, edge, text)}{tip}>{sign}{escape(shown.text)}{flag}{spread}</td>"
