@@ -95,6 +95,14 @@ cdef void running_learn(RunningMean* m, double value) noexcept nogil:
     m.usual += (value - m.usual) / min(m.count, 1000.0)
 
 
+cdef void start_slowly(Experts* weights, int k) noexcept nogil:
+    """Set the rate and the share of slow weights of k predictions."""
+    weights.k = k
+    weights.rate = FIXED_RATE
+    weights.eta = RATE
+    weights.share = SLOW_SHARE
+
+
 cdef class ClassificationMixture(Model):
     """Experts of a table (see `experts.Expert`) and all that combines them.
 
@@ -160,9 +168,6 @@ cdef class ClassificationMixture(Model):
 
     def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
                   double final_variance=TEMPERATURE_VARIANCE, bint learn_unlabelled=False):
-        cdef int e, k = len(experts)
-        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
-        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         self.experts = ExpertSet(experts, RATE, SHARE, TRUST, 1)
         self.components = self.experts.components
         self.watch = ErrorWatch()
@@ -174,12 +179,14 @@ cdef class ClassificationMixture(Model):
         self.guard_strength = guard
         self.guard_full = guard_full
         self.final_variance = final_variance
-        self.categories_at = self.recalled = -1
-        self.arrays.scratch(&self.pausing, fixed(k))
-        self.arrays.scratch(&self.matrix_side, fixed(k))
-        self.arrays.scratch(&self.restarts, fixed(k))
-        self.arrays.scratch(&self.unlabelled, fixed(k))
-        self.arrays.scratch(&self.counts_labels, fixed(k))
+        self.recalled = -1
+        self.declare_state(self.experts.count)
+        self.declare_scratch(self.experts.count)
+        self.start_combination(experts)
+        self.describe_experts(experts)
+
+    cdef int declare_state(self, int k) except -1:
+        """Declare what is saved."""
         self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
         self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
         self.arrays.declare("stack_use", &self.stack_use, fixed(k))
@@ -198,11 +205,21 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("last_label", &self.last_label, fixed(1, low=-1))
         self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
-        self.arrays.scratch(&self.score, per_class())
-        self.arrays.scratch(&self.logit, per_class(width=k))
+        return 0
+
+    cdef int declare_scratch(self, int k) except -1:
+        """Declare what the table of experts says of each, and what is computed for the instance at hand."""
+        self.arrays.scratch(&self.pausing, fixed(k))
+        self.arrays.scratch(&self.matrix_side, fixed(k))
+        self.arrays.scratch(&self.restarts, fixed(k))
+        self.arrays.scratch(&self.unlabelled, fixed(k))
+        self.arrays.scratch(&self.counts_labels, fixed(k))
         self.arrays.scratch(&self.idle, fixed(k))
-        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.predicted, fixed(k))
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.fast_portion, fixed(k + 1))
+        self.arrays.scratch(&self.slow_portion, fixed(k + 1))
+        self.arrays.scratch(&self.score, per_class())
         self.arrays.scratch(&self.experts_mixed, per_class())
         self.arrays.scratch(&self.mixed, per_class())
         self.arrays.scratch(&self.as_known, per_class())
@@ -212,32 +229,45 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.mixed_logit, per_class())
         self.arrays.scratch(&self.sharpened, per_class())
         self.arrays.scratch(&self.output, per_class())
-        self.arrays.scratch(&self.loss, fixed(k + 1))
-        self.arrays.scratch(&self.fast_portion, fixed(k + 1))
-        self.arrays.scratch(&self.slow_portion, fixed(k + 1))
+        self.arrays.scratch(&self.logit, per_class(width=k))
+        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.share, per_slot())
+        return 0
+
+    cdef int start_combination(self, experts) except -1:
+        """Set the first weights, temperatures and variances."""
+        cdef int e, k = self.experts.count
+        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
+        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         if stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0:
             raise MemoryError
+        start_slowly(&self.slow, k + 1)
+        start_slowly(&self.pace, 2)
+        start_slowly(&self.late, 2)
+        for e in range(k):
+            self.slow.held[e] = -log(TRUST)
+            self.temperature[e].factor = experts[e].temperature
+            self.temperature[e].variance = TEMPERATURE_VARIANCE
+        self.final.factor = 1.0
+        self.final.variance = self.final_variance
         self.new_odds[0] = -MOST_ODDS
         self.last_label[0] = -1
-        self.final.factor = 1.0
-        self.final.variance = final_variance
-        self.slow.k, self.pace.k, self.late.k = k + 1, 2, 2
-        self.slow.rate = self.pace.rate = self.late.rate = FIXED_RATE
-        self.slow.eta = self.pace.eta = self.late.eta = RATE
-        self.slow.share = self.pace.share = self.late.share = SLOW_SHARE
+        return 0
+
+    cdef int describe_experts(self, experts) except -1:
+        """Note what the table says of each expert, and what its model is."""
+        cdef int e
+        self.categories_at = -1
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
             self.pausing[e] = PAUSING.index(expert.pausing)
             self.matrix_side[e] = expert.matrix_side or 0
-            self.restarts[e] = isinstance(model, RestartingModel)
-            self.slow.held[e] = -log(TRUST)
-            self.unlabelled[e] = learn_unlabelled and model.learns_unlabelled
             self.counts_labels[e] = expert.counts_labels
-            self.temperature[e].factor = expert.temperature
-            self.temperature[e].variance = TEMPERATURE_VARIANCE
+            self.restarts[e] = isinstance(model, RestartingModel)
+            self.unlabelled[e] = self.learns_unlabelled and model.learns_unlabelled
             if isinstance(model, CategoriesModel):
                 self.categories = model
                 self.categories_at = e
+        return 0
 
     def __dealloc__(self):
         stack_free(&self.stack)
