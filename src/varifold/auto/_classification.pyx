@@ -55,7 +55,8 @@ cdef double SHARE = 0.01               # part of all weight that is redistribute
 cdef double SLOW_SHARE = 0.001         # of the slow weights, and of the weights of both paces
 cdef double TRUST = 4.0                # weight of the stack at the start, as a multiple of an expert's
 cdef double FLOOR = 1e-3               # uniform part of every mixed probability
-cdef double DRIFT = 1e-5               # added to the variances of temperatures and stack per instance
+cdef double DRIFT = 1e-5               # added to the variances of stack and final temperature per instance,
+cdef double TEMPERATURE_DRIFT = 1e-4   # and of the experts' temperatures: the right one changes as an expert learns
 cdef double BIAS_VARIANCE = 0.05       # of a bias of the stack at the start
 cdef double TEMPERATURE_VARIANCE = 0.1 # at the start
 cdef double RESTARTED = 0.1            # part of the first variances added to the stack's when an expert restarts
@@ -68,7 +69,9 @@ cdef int64_t PAUSE_INTERVAL = 8        # a paused expert is evaluated on every n
 cdef int64_t FIRST_EARLY = 200         # instances before an EARLY expert may be paused,
 cdef int64_t FIRST_LATE = 500          # and a LATE one
 cdef double EXCESS = 0.05              # paused is an expert with this much more log loss than the mixture
-cdef double UNUSED = 0.1               # that moves the stack's logits by less than this
+cdef double UNUSED = 0.1               # that moves the stack's logits by less than this,
+cdef double LITTLE = 0.9               # but none while the mixture's log loss exceeds this part of the labels' entropy,
+cdef int64_t LITTLE_UNTIL = 1000       # for this many instances
 cdef int MANY_CLASSES = 256            # experts that may be paused are disabled beyond: some hold a matrix per class
 cdef Py_ssize_t MOST_CELLS = 65_536    # numbers in all matrices of an expert, beyond which it is disabled
 
@@ -341,9 +344,19 @@ cdef class ClassificationMixture(Model):
     cdef void update_pauses(self, int64_t step) noexcept nogil:
         """Pause expensive experts that are of no use, and resume those that have become useful."""
         cdef int e
+        cdef bint wait = step < LITTLE_UNTIL and self.explains_little()
         for e in range(self.experts.count):
             if self.pausing[e] != NEVER and step >= (FIRST_EARLY if self.pausing[e] == EARLY else FIRST_LATE):
-                self.paused[e] = self.excess_loss[e] > EXCESS and self.stack_use[e] < UNUSED
+                self.paused[e] = self.excess_loss[e] > EXCESS and self.stack_use[e] < UNUSED and not wait
+
+    cdef bint explains_little(self) noexcept nogil:
+        """Return whether the mixture is hardly better than the labels' shares: what is of no use yet may be needed."""
+        cdef int c
+        cdef double share, entropy = 0.0, total = self.total_weight()
+        for c in range(self.classes):
+            share = self.base_rate(c, total)
+            entropy -= share * log(share)
+        return self.recent_loss.usual > LITTLE * entropy
 
     # ---------------------------------------------------------------- what an expert sees
 
@@ -654,7 +667,7 @@ cdef class ClassificationMixture(Model):
             if not self.idle[e]:
                 self.update_use(e)
                 temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
-                                  self.calibrated + e * k, y, w, DRIFT)
+                                  self.calibrated + e * k, y, w, TEMPERATURE_DRIFT)
         paces[0] = self.mixture_loss(self.fast_portion, y)
         paces[1] = self.mixture_loss(self.slow_portion, y)
         experts_learn(&self.pace, paces, w)
