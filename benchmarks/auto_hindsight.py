@@ -8,6 +8,7 @@ Predict, then learn, in blocks. Groups of streams:
 - `scenarios`: the 42 streams of `benchmarks.regressors`;
 - `labels`: natural streams with labels, of 1,000 rows or more;
 - `generated`: the streams of `benchmarks.auto_peers` with 1,000 rows or more;
+- `kinds`: the streams of `benchmarks.kinds`, one kind of boundary, interaction or label each;
 - `small`: 20 small sets (150 to 1,500 rows), half of the values absent.
 
 Prints a line per stream: mean absolute error (numbers), or error in % and log loss (labels), of the default learner and
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import varifold
-from benchmarks import auto_peers, natural_rows, regressors
+from benchmarks import auto_peers, kinds, natural_rows, regressors
 from varifold import datasets, streams
 
 Rows = list[tuple[dict[str, Any], Any]]
@@ -113,6 +114,8 @@ def blocks(group: str, seeds: list[int], start: int, stop: int | None) -> dict[s
     if group == "generated":
         names = [n for n in auto_peers.STREAMS if n not in ("iris", "wine", "breast_cancer", "random tree, long")]
         return {n: [made(lambda n=n, s=s: auto_peers.STREAMS[n](s), False) for s in seeds] for n in names}
+    if group == "kinds":
+        return {n: [made(lambda m=make, s=s: m(s), False) for s in seeds] for n, make in kinds.STREAMS.items()}
     return {name: [lambda n=name, s=s: small(n, s) for s in seeds] for name in SMALL}
 
 
@@ -167,7 +170,7 @@ def table(group: str, args: argparse.Namespace, cells: dict[str, list[float]], k
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("groups", nargs="+", choices=("numbers", "scenarios", "labels", "generated", "small"))
+    parser.add_argument("groups", nargs="+", choices=("numbers", "scenarios", "labels", "generated", "kinds", "small"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", default="0:", help="START:STOP of natural streams")
     parser.add_argument("--methods", help="single methods to compare with, separated by commas")

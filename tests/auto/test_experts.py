@@ -15,6 +15,7 @@ from varifold.base import files
 from varifold.errors import ModelFileError
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
+from varifold.naive_bayes._frequency import FrequencyModel
 
 K = len(classifier_experts("fast"))
 
@@ -57,6 +58,28 @@ def test_an_expert_is_not_paused_before_its_first_rounds(pausing, first):
         assert engine.model.paused_experts() == [], step
         a = float(rng.normal())
         engine.learn_one({"a": a}, abs(a) < 0.6)
+    assert engine.model.paused_experts() == ["linear"]
+
+
+def test_no_expert_is_paused_while_the_mixture_explains_little():
+    """The labels depend on nothing: a line that is far too sure is paused from instance 1,000 on, and not before."""
+    experts = [
+        Expert(name="class frequencies", model=FrequencyModel, stack_weight=1.0, stack_variance=0.1),
+        Expert(name="linear", model=lambda: AROWRule(1000.0), pausing="early", temperature=20.0, stack_variance=1e-9),
+    ]
+    rng = np.random.default_rng(0)
+    engine = class_engine(ClassificationMixture(experts))
+    waited = 0
+    for step in range(1100):
+        engine.learn_one({f"f{j}": float(v) for j, v in enumerate(rng.normal(size=5))}, bool(rng.random() < 0.4))
+        arrays = {name.removeprefix("model."): values for name, values in engine.dump()[2].items()}
+        shares = 0.999 * arrays["class_weight"] / arrays["class_weight"].sum() + 0.0005
+        _, loss, count = arrays["recent_loss"].ravel()
+        waits = arrays["recent_error"].ravel()[2] < 1000 and loss > -0.9 * shares @ np.log(shares)
+        useless = count > 200 and arrays["excess_loss"][1] > 0.05 and arrays["stack_use"][1] < 0.1
+        assert engine.model.paused_experts() == (["linear"] if useless and not waits else []), step
+        waited += useless and waits
+    assert waited > 500
     assert engine.model.paused_experts() == ["linear"]
 
 

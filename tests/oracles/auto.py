@@ -16,9 +16,9 @@ class Combination:
     `counting` are the experts whose probabilities contain the shares of the labels.
     """
 
-    def __init__(
-        self, starts, classes, counting, share=0.01, eta=0.5, drift=1e-5, floor=1e-3, guard=1.5, full=50.0, final=0.1
-    ):
+    share, eta, drift, temperature_drift, floor, guard, full = 0.01, 0.5, 1e-5, 1e-4, 1e-3, 1.5, 50.0
+
+    def __init__(self, starts, classes, counting):
         self.k = k = len(starts)
         temperatures, weights, variances = np.array(starts).T
         self.classes = classes
@@ -30,9 +30,7 @@ class Combination:
         self.cov = np.diag(self.prior)
         self.fast = self.slow = self.weights = np.r_[np.ones(k), 4.0] / (k + 4)
         self.pace = np.array([0.5, 0.5])  # weights of the mixtures with fast and with slow weights
-        self.share, self.eta, self.drift, self.floor = share, eta, drift, floor
-        self.guard, self.full = guard, full
-        self.final = [1.0, final, final]  # final temperature, its variance, and that at the start
+        self.final = [1.0, 0.1, 0.1]  # final temperature, its variance, and that at the start
         self.counts = np.zeros(classes)
         self.new_odds, self.last = -5.0, -1  # log-odds of treating a label learned once like the others; label before
         self.right_lead = self.loss_lead = self.behind = 0.0
@@ -64,15 +62,14 @@ class Combination:
             self.mixed = self.late @ np.array([self.mixed, self.base_rates()])
         logits = np.log(self.mixed)
         self.mixed_logits = logits - logits.mean()
-        self.sharp = softmax(self.final[0] * self.mixed_logits) if self.final[2] else self.mixed
+        self.sharp = softmax(self.final[0] * self.mixed_logits)
         output = self.sharp.copy()
         best, common = output.argmax(), self.counts.argmax()
         shares = self.shares()
         required = 1 + 0.5 * max(self.behind, 0)
         unproven = max(self.right_lead, self.loss_lead) < 2 + max(self.behind, 0)
         lead = self.guard * required * (shares[common] - shares[best])
-        if self.full:
-            lead *= min(self.counts.sum() / self.full, 1)
+        lead *= min(self.counts.sum() / self.full, 1)
         if unproven and best != common and self.sharp[best] - self.sharp[common] < lead:
             both = self.sharp[best] + self.sharp[common]
             output[common], output[best] = 0.51 * both, 0.49 * both
@@ -111,9 +108,10 @@ class Combination:
         self.mean = np.clip(self.mean - self.cov @ (inputs.T @ (q - hit)) * w, -20, 20)
         for e in range(self.k):
             start = (self.a[e], self.variance[e], 0.1)
-            self.a[e], self.variance[e], _ = self.updated(start, self.members[e], self.logits[e], hit, w)
-        if self.final[2]:
-            self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit, w)
+            self.a[e], self.variance[e], _ = self.updated(
+                start, self.members[e], self.logits[e], hit, w, self.temperature_drift
+            )
+        self.final = self.updated(self.final, self.sharp, self.mixed_logits, hit, w, self.drift)
         present = ~self.absent
         both = np.array([w[present] @ self.members[present, y] / w[present].sum() for w in (self.fast, self.slow)])
         self.pace = self.shared(self.pace, -np.log((1 - self.floor) * both + self.floor / self.classes), 0.001, w)
@@ -136,9 +134,9 @@ class Combination:
         v = weights * np.exp(-self.eta * w * losses)
         return share / len(v) + (1 - share) * v / v.sum()
 
-    def updated(self, temperature, q, row, hit, w):
+    def updated(self, temperature, q, row, hit, w, drift):
         """Return a temperature (factor, variance, first variance) after one more label."""
         a, variance, prior = temperature
         spread = max(q @ row**2 - (q @ row) ** 2, 0.0)
-        variance = 1 / (1 / min(variance + self.drift, prior) + w * spread)
+        variance = 1 / (1 / min(variance + drift, prior) + w * spread)
         return [float(np.clip(a - variance * w * ((q - hit) @ row), 0.05, 20)), variance, prior]

@@ -55,7 +55,8 @@ cdef double SHARE = 0.01               # part of all weight that is redistribute
 cdef double SLOW_SHARE = 0.001         # of the slow weights, and of the weights of both paces
 cdef double TRUST = 4.0                # weight of the stack at the start, as a multiple of an expert's
 cdef double FLOOR = 1e-3               # uniform part of every mixed probability
-cdef double DRIFT = 1e-5               # added to the variances of temperatures and stack per instance
+cdef double DRIFT = 1e-5               # added to the variances of stack and final temperature per instance,
+cdef double TEMPERATURE_DRIFT = 1e-4   # and of the experts' temperatures: the right one changes as an expert learns
 cdef double BIAS_VARIANCE = 0.05       # of a bias of the stack at the start
 cdef double TEMPERATURE_VARIANCE = 0.1 # at the start
 cdef double RESTARTED = 0.1            # part of the first variances added to the stack's when an expert restarts
@@ -68,7 +69,9 @@ cdef int64_t PAUSE_INTERVAL = 8        # a paused expert is evaluated on every n
 cdef int64_t FIRST_EARLY = 200         # instances before an EARLY expert may be paused,
 cdef int64_t FIRST_LATE = 500          # and a LATE one
 cdef double EXCESS = 0.05              # paused is an expert with this much more log loss than the mixture
-cdef double UNUSED = 0.1               # that moves the stack's logits by less than this
+cdef double UNUSED = 0.1               # that moves the stack's logits by less than this,
+cdef double LITTLE = 0.9               # but none while the mixture's log loss exceeds this part of the labels' entropy,
+cdef int64_t LITTLE_UNTIL = 1000       # for this many instances
 cdef int MANY_CLASSES = 256            # experts that may be paused are disabled beyond: some hold a matrix per class
 cdef Py_ssize_t MOST_CELLS = 65_536    # numbers in all matrices of an expert, beyond which it is disabled
 
@@ -93,6 +96,14 @@ cdef void running_learn(RunningMean* m, double value) noexcept nogil:
     m.count += 1.0
     m.recent += (value - m.recent) / min(m.count, 50.0)
     m.usual += (value - m.usual) / min(m.count, 1000.0)
+
+
+cdef void start_slowly(Experts* weights, int k) noexcept nogil:
+    """Set the rate and the share of slow weights of k predictions."""
+    weights.k = k
+    weights.rate = FIXED_RATE
+    weights.eta = RATE
+    weights.share = SLOW_SHARE
 
 
 cdef class ClassificationMixture(Model):
@@ -160,9 +171,6 @@ cdef class ClassificationMixture(Model):
 
     def __cinit__(self, experts, double threshold=0.5, double guard=1.5, double guard_full=50.0,
                   double final_variance=TEMPERATURE_VARIANCE, bint learn_unlabelled=False):
-        cdef int e, k = len(experts)
-        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
-        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         self.experts = ExpertSet(experts, RATE, SHARE, TRUST, 1)
         self.components = self.experts.components
         self.watch = ErrorWatch()
@@ -174,12 +182,14 @@ cdef class ClassificationMixture(Model):
         self.guard_strength = guard
         self.guard_full = guard_full
         self.final_variance = final_variance
-        self.categories_at = self.recalled = -1
-        self.arrays.scratch(&self.pausing, fixed(k))
-        self.arrays.scratch(&self.matrix_side, fixed(k))
-        self.arrays.scratch(&self.restarts, fixed(k))
-        self.arrays.scratch(&self.unlabelled, fixed(k))
-        self.arrays.scratch(&self.counts_labels, fixed(k))
+        self.recalled = -1
+        self.declare_state(self.experts.count)
+        self.declare_scratch(self.experts.count)
+        self.start_combination(experts)
+        self.describe_experts(experts)
+
+    cdef int declare_state(self, int k) except -1:
+        """Declare what is saved."""
         self.arrays.declare("paused", &self.paused, fixed(k, low=0, high=1))
         self.arrays.declare("excess_loss", &self.excess_loss, fixed(k))
         self.arrays.declare("stack_use", &self.stack_use, fixed(k))
@@ -198,11 +208,21 @@ cdef class ClassificationMixture(Model):
         self.arrays.declare("last_label", &self.last_label, fixed(1, low=-1))
         self.arrays.declare("recent_error", <double**> &self.recent_error, fixed(RUNNING_NUMBERS, low=0))
         self.arrays.declare("recent_loss", <double**> &self.recent_loss, fixed(RUNNING_NUMBERS, low=0))
-        self.arrays.scratch(&self.score, per_class())
-        self.arrays.scratch(&self.logit, per_class(width=k))
+        return 0
+
+    cdef int declare_scratch(self, int k) except -1:
+        """Declare what the table of experts says of each, and what is computed for the instance at hand."""
+        self.arrays.scratch(&self.pausing, fixed(k))
+        self.arrays.scratch(&self.matrix_side, fixed(k))
+        self.arrays.scratch(&self.restarts, fixed(k))
+        self.arrays.scratch(&self.unlabelled, fixed(k))
+        self.arrays.scratch(&self.counts_labels, fixed(k))
         self.arrays.scratch(&self.idle, fixed(k))
-        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.predicted, fixed(k))
+        self.arrays.scratch(&self.loss, fixed(k + 1))
+        self.arrays.scratch(&self.fast_portion, fixed(k + 1))
+        self.arrays.scratch(&self.slow_portion, fixed(k + 1))
+        self.arrays.scratch(&self.score, per_class())
         self.arrays.scratch(&self.experts_mixed, per_class())
         self.arrays.scratch(&self.mixed, per_class())
         self.arrays.scratch(&self.as_known, per_class())
@@ -212,32 +232,45 @@ cdef class ClassificationMixture(Model):
         self.arrays.scratch(&self.mixed_logit, per_class())
         self.arrays.scratch(&self.sharpened, per_class())
         self.arrays.scratch(&self.output, per_class())
-        self.arrays.scratch(&self.loss, fixed(k + 1))
-        self.arrays.scratch(&self.fast_portion, fixed(k + 1))
-        self.arrays.scratch(&self.slow_portion, fixed(k + 1))
+        self.arrays.scratch(&self.logit, per_class(width=k))
+        self.arrays.scratch(&self.calibrated, per_class(width=k + 1))
         self.arrays.scratch(&self.share, per_slot())
+        return 0
+
+    cdef int start_combination(self, experts) except -1:
+        """Set the first weights, temperatures and variances."""
+        cdef int e, k = self.experts.count
+        cdef double[::1] weights = np.array([expert.stack_weight for expert in experts], dtype=np.float64)
+        cdef double[::1] variances = np.array([expert.stack_variance for expert in experts], dtype=np.float64)
         if stack_make(&self.stack, k, &weights[0], &variances[0], BIAS_VARIANCE) < 0:
             raise MemoryError
+        start_slowly(&self.slow, k + 1)
+        start_slowly(&self.pace, 2)
+        start_slowly(&self.late, 2)
+        for e in range(k):
+            self.slow.held[e] = -log(TRUST)
+            self.temperature[e].factor = experts[e].temperature
+            self.temperature[e].variance = TEMPERATURE_VARIANCE
+        self.final.factor = 1.0
+        self.final.variance = self.final_variance
         self.new_odds[0] = -MOST_ODDS
         self.last_label[0] = -1
-        self.final.factor = 1.0
-        self.final.variance = final_variance
-        self.slow.k, self.pace.k, self.late.k = k + 1, 2, 2
-        self.slow.rate = self.pace.rate = self.late.rate = FIXED_RATE
-        self.slow.eta = self.pace.eta = self.late.eta = RATE
-        self.slow.share = self.pace.share = self.late.share = SLOW_SHARE
+        return 0
+
+    cdef int describe_experts(self, experts) except -1:
+        """Note what the table says of each expert, and what its model is."""
+        cdef int e
+        self.categories_at = -1
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
             self.pausing[e] = PAUSING.index(expert.pausing)
             self.matrix_side[e] = expert.matrix_side or 0
-            self.restarts[e] = isinstance(model, RestartingModel)
-            self.slow.held[e] = -log(TRUST)
-            self.unlabelled[e] = learn_unlabelled and model.learns_unlabelled
             self.counts_labels[e] = expert.counts_labels
-            self.temperature[e].factor = expert.temperature
-            self.temperature[e].variance = TEMPERATURE_VARIANCE
+            self.restarts[e] = isinstance(model, RestartingModel)
+            self.unlabelled[e] = self.learns_unlabelled and model.learns_unlabelled
             if isinstance(model, CategoriesModel):
                 self.categories = model
                 self.categories_at = e
+        return 0
 
     def __dealloc__(self):
         stack_free(&self.stack)
@@ -311,9 +344,19 @@ cdef class ClassificationMixture(Model):
     cdef void update_pauses(self, int64_t step) noexcept nogil:
         """Pause expensive experts that are of no use, and resume those that have become useful."""
         cdef int e
+        cdef bint wait = step < LITTLE_UNTIL and self.explains_little()
         for e in range(self.experts.count):
             if self.pausing[e] != NEVER and step >= (FIRST_EARLY if self.pausing[e] == EARLY else FIRST_LATE):
-                self.paused[e] = self.excess_loss[e] > EXCESS and self.stack_use[e] < UNUSED
+                self.paused[e] = self.excess_loss[e] > EXCESS and self.stack_use[e] < UNUSED and not wait
+
+    cdef bint explains_little(self) noexcept nogil:
+        """Return whether the mixture is hardly better than the labels' shares: what is of no use yet may be needed."""
+        cdef int c
+        cdef double share, entropy = 0.0, total = self.total_weight()
+        for c in range(self.classes):
+            share = self.base_rate(c, total)
+            entropy -= share * log(share)
+        return self.recent_loss.usual > LITTLE * entropy
 
     # ---------------------------------------------------------------- what an expert sees
 
@@ -624,7 +667,7 @@ cdef class ClassificationMixture(Model):
             if not self.idle[e]:
                 self.update_use(e)
                 temperature_learn(&self.temperature[e], TEMPERATURE_VARIANCE, k, self.logit + e * k,
-                                  self.calibrated + e * k, y, w, DRIFT)
+                                  self.calibrated + e * k, y, w, TEMPERATURE_DRIFT)
         paces[0] = self.mixture_loss(self.fast_portion, y)
         paces[1] = self.mixture_loss(self.slow_portion, y)
         experts_learn(&self.pace, paces, w)

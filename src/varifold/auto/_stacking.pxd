@@ -7,7 +7,7 @@ An expert's logits are its log-probabilities less their mean. A *temperature* mu
 
 Both are Gaussian beliefs (mean and covariance) over their parameters, and an instance with label y updates them by one
 Newton step: with gradient g and Fisher information F of its log loss, C = (C^-1 + F)^-1 and mean -= C g. So there is no
-rate to choose. DRIFT is added to the variances first, up to their value at the start, so that they follow change.
+rate to choose. A drift is added to the variances first, up to their value at the start, so that they follow change.
 Beyond MOST_BIASES classes the stack has no biases: their covariance would grow with the square of the classes.
 """
 

@@ -68,10 +68,12 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     half; during the first 50 instances it is a part of that.
 
     *Pausing and limits.* Expensive experts whose recent log loss is .05 above the mixture's, and that hardly move the
-    stack, are paused: after 200 instances (those that recall: 500) they are evaluated on every 8th instance until they
-    do better. Copula and Gaussians are disabled beyond 1,024 columns, and if their matrices, one per label, would
-    have more than 65,536 numbers in all (16 labels with 64 features). Beyond 256 labels all expensive experts are
-    disabled, as some of them hold a matrix per label. `report()` lists them.
+    stack, are paused: after 200 instances (those that recall: 500) they are evaluated on every 8th instance until
+    they do better. None is paused during the first 1,000 instances while the mixture's log loss exceeds .9 of the
+    entropy of the labels: an expert that is of no use yet may be the one that is needed. Copula and Gaussians are
+    disabled beyond 1,024 columns, and if their matrices, one per label, would have more than 65,536 numbers in all
+    (16 labels with 64 features). Beyond 256 labels all expensive experts are disabled, as some of them hold a
+    matrix per label. `report()` lists them.
 
     *Categories.* A string column with more than 32 levels is wide. The linear experts see every level of it; all
     others see the levels that hold at least 1/32 of its instances and, in place of each other level, one number: the

@@ -45,8 +45,9 @@ class Expert:
     number for the others (classifier only).
     """
     pausing: Literal["never", "late", "early"] = "never"
-    """When an expensive expert that is of no use may be paused: after 500 (late) or 200 (early) instances. An expert
-    that may be paused is also disabled beyond 256 labels. The regressor pauses none.
+    """When an expensive expert that is of no use may be paused: after 500 (late) or 200 (early) instances, or up to
+    1,000 while the labels are hardly explained. An expert that may be paused is also disabled beyond 256 labels. The
+    regressor pauses none.
     """
     max_columns: int | None = None
     """Number of columns (in the regressor: of features) beyond which the expert is disabled."""
