@@ -60,6 +60,15 @@ def test_requests_one_after_another(connection: Connection, model: str) -> None:
     assert connection.response()[2]["seq"] == 3
 
 
+def test_few_pipelined_requests_wait_for_their_responses(connection: Connection) -> None:
+    """One packet of thousands of requests would take seconds, in which nobody else is served."""
+    connection.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 3_000)
+    assert [connection.response()[0] for _ in range(250)] == [200] * 250
+    rest = connection.file.read()
+    assert rest.count(b"HTTP/1.1 200 OK") < 20
+    assert rest.count(b"HTTP/1.1 400 Bad Request") == 1
+
+
 def test_pipelined_requests_are_answered_in_order(connection: Connection, model: str, client: httpx.Client) -> None:
     learns = [request(f"/models/{model}/learn", instance(i)) for i in range(30)]
     connection.send(*learns[:10], b"GET /models HTTP/1.1\r\nhost: localhost\r\n\r\n", *learns[10:])

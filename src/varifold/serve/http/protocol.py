@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from varifold.serve.core.errors import BusyError
 from varifold.serve.core.log import warning
 from varifold.serve.http.direct import LONGEST, Exchange
 
@@ -32,6 +33,8 @@ else:
 _HEAD, _BODY, _RESPONSE, _IDLE = range(4)
 _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
+_MOST_PIPELINED = 256
+"""Requests of a connection that wait for the responses to those before them; one packet may hold thousands."""
 _BODY_SECONDS = 60.0
 """Seconds for which a body may pause."""
 _BODY_RATE = 10.0
@@ -132,7 +135,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
 
     def on_message_begin(self) -> None:
-        """Start the timeout for the head of a request."""
+        """Start the timeout for the head of a request; an error here ends the parsing of what was received."""
+        if len(self.pipeline) >= _MOST_PIPELINED:
+            raise BusyError(f"more than {_MOST_PIPELINED} requests wait for responses")
         super().on_message_begin()
         self._expect_head()
 
