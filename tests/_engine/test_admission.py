@@ -102,3 +102,23 @@ def test_a_huge_limit_costs_nothing(limit: int):
     data = model.to_bytes()
     assert len(data) < 5_000_000
     assert varifold.from_bytes(data).to_bytes() == data
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_no_feature_of_the_instance_at_hand_is_evicted_for_another(many: bool) -> None:
+    model = AROW(max_features=2)
+    for x in ({"a": 1.0}, {"b": 1.0}, {"a": 2.0, "c": 1.0}):  # a is the oldest
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    assert in_use(model) == {"a", "c"}
+    assert model.features["a"].count == 2
+
+
+def test_the_expected_error_of_an_evicted_feature_is_forgotten() -> None:
+    model = AROW(max_features=2, coverages=(0.9,))
+    for step in range(60):
+        model.learn_one({"a": step % 5, "b": step % 3}, step % 2)
+    slot = model._engine.space.id_of("b")
+    for step in range(3):
+        model.learn_one({"a": step % 5, "c": 1.0}, step % 2)
+    assert model._engine.space.id_of("c") == slot
+    assert model._engine.dump()[2]["conformal.evidence.count"][slot] == 3.0
