@@ -8,6 +8,8 @@ import pytest
 
 import varifold
 from varifold import AROW, OLVF
+from varifold.checks.material import state
+from varifold.errors import FeatureNameError
 
 LIMIT = 1024
 
@@ -122,3 +124,27 @@ def test_the_expected_error_of_an_evicted_feature_is_forgotten() -> None:
         model.learn_one({"a": step % 5, "c": 1.0}, step % 2)
     assert model._engine.space.id_of("c") == slot
     assert model._engine.dump()[2]["conformal.evidence.count"][slot] == 3.0
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("x", [{"a": "x", "a=x": "y"}, {"a=x": "y", "a": "x"}, {"a": "x", "a=x": 1.0}])
+def test_a_column_named_like_a_value_of_the_same_instance_is_rejected(x: dict[str, object], many: bool) -> None:
+    model = AROW()
+    with pytest.raises(FeatureNameError, match=r"'a=x(=y)?' at step 1 is both a feature and the indicator"):
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    assert (model.steps, in_use(model)) == (0, set())
+
+
+@pytest.mark.parametrize("name", ["auto", "autoregressor", "additive", "ovfiv"])
+def test_dense_rows_with_new_names_leave_the_state_of_dicts(name: str) -> None:
+    """Such rows are ordered by marks, with the values of unknown names in the place of the intercept."""
+    rows = [{f"f{j}": float(i + j) for j in range(40)} for i in range(12)]
+    for i, x in enumerate(rows[2:]):
+        x[f"new {i}"] = 7.0
+    one, many = varifold.models[name](), varifold.models[name]()
+    targets = [float(i % 3) for i in range(len(rows))]
+    for x, y in zip(rows, targets, strict=True):
+        one.learn_one(x, y)
+    many.learn_many(rows, targets)
+    assert state(one) == state(many)
+    assert one.predict_one({**rows[5], "unknown": 9.0}) == many.predict_many([{**rows[5], "unknown": 9.0}])[0]
