@@ -148,3 +148,13 @@ def test_dense_rows_with_new_names_leave_the_state_of_dicts(name: str) -> None:
     many.learn_many(rows, targets)
     assert state(one) == state(many)
     assert one.predict_one({**rows[5], "unknown": 9.0}) == many.predict_many([{**rows[5], "unknown": 9.0}])[0]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_number_is_not_seen_where_its_column_holds_a_text(many: bool) -> None:
+    model = AROW()
+    for x in ({"k": 1.0}, {"k": "x"}, {"k": "x"}):
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    number = model.features["k"]
+    assert (number.first_seen, number.last_seen, number.count) == (1, 1, 1)
+    assert model.features["k=x"].count == 2
