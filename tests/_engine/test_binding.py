@@ -59,7 +59,7 @@ def test_a_new_feature_does_not_inherit_the_statistics_of_an_evicted_one(scale: 
 
 
 def test_a_slot_that_a_dict_took_over_unbinds_no_other_name() -> None:
-    """The slot of "a" goes to "b", which no block names; evicting "b" must not hide "a", which then has another slot."""
+    """The slot of "a" goes to "b", which no block names; evicting "b" must not hide "a", then in another slot."""
     vocabulary = varifold.Vocabulary()
     mixed, dicts = varifold.AROW(max_features=2), varifold.AROW(max_features=2)
     before, after = [{"a": 1.0}, {"c": 1.0}], [{"a": 2.0}, {"d": 1.0}, {"a": 3.0}]
