@@ -8,6 +8,8 @@ import pytest
 
 import varifold
 from varifold import AROW, OLVF
+from varifold.checks.material import state
+from varifold.errors import FeatureNameError
 
 LIMIT = 1024
 
@@ -102,3 +104,57 @@ def test_a_huge_limit_costs_nothing(limit: int):
     data = model.to_bytes()
     assert len(data) < 5_000_000
     assert varifold.from_bytes(data).to_bytes() == data
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_no_feature_of_the_instance_at_hand_is_evicted_for_another(many: bool) -> None:
+    model = AROW(max_features=2)
+    for x in ({"a": 1.0}, {"b": 1.0}, {"a": 2.0, "c": 1.0}):  # a is the oldest
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    assert in_use(model) == {"a", "c"}
+    assert model.features["a"].count == 2
+
+
+def test_the_expected_error_of_an_evicted_feature_is_forgotten() -> None:
+    model = AROW(max_features=2, coverages=(0.9,))
+    for step in range(60):
+        model.learn_one({"a": step % 5, "b": step % 3}, step % 2)
+    slot = model._engine.space.id_of("b")
+    for step in range(3):
+        model.learn_one({"a": step % 5, "c": 1.0}, step % 2)
+    assert model._engine.space.id_of("c") == slot
+    assert model._engine.dump()[2]["conformal.evidence.count"][slot] == 3.0
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("x", [{"a": "x", "a=x": "y"}, {"a=x": "y", "a": "x"}, {"a": "x", "a=x": 1.0}])
+def test_a_column_named_like_a_value_of_the_same_instance_is_rejected(x: dict[str, object], many: bool) -> None:
+    model = AROW()
+    with pytest.raises(FeatureNameError, match=r"'a=x(=y)?' at step 1 is both a feature and the indicator"):
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    assert (model.steps, in_use(model)) == (0, set())
+
+
+@pytest.mark.parametrize("name", ["auto", "autoregressor", "additive", "ovfiv"])
+def test_dense_rows_with_new_names_leave_the_state_of_dicts(name: str) -> None:
+    """Such rows are ordered by marks, with the values of unknown names in the place of the intercept."""
+    rows = [{f"f{j}": float(i + j) for j in range(40)} for i in range(12)]
+    for i, x in enumerate(rows[2:]):
+        x[f"new {i}"] = 7.0
+    one, many = varifold.models[name](), varifold.models[name]()
+    targets = [float(i % 3) for i in range(len(rows))]
+    for x, y in zip(rows, targets, strict=True):
+        one.learn_one(x, y)
+    many.learn_many(rows, targets)
+    assert state(one) == state(many)
+    assert one.predict_one({**rows[5], "unknown": 9.0}) == many.predict_many([{**rows[5], "unknown": 9.0}])[0]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_number_is_not_seen_where_its_column_holds_a_text(many: bool) -> None:
+    model = AROW()
+    for x in ({"k": 1.0}, {"k": "x"}, {"k": "x"}):
+        model.learn_many([x], [0]) if many else model.learn_one(x, 0)
+    number = model.features["k"]
+    assert (number.first_seen, number.last_seen, number.count) == (1, 1, 1)
+    assert model.features["k=x"].count == 2

@@ -56,3 +56,17 @@ def test_a_new_feature_does_not_inherit_the_statistics_of_an_evicted_one(scale: 
             learner.learn_one({"b": float(step)}, "pq"[step % 2])
     tables = [learner._engine.dump()[2]["scaler"][learner._engine.space.id_of("b")] for learner in (evicting, fresh)]
     assert tables[0].tolist()[:13] == tables[1].tolist()[:13]  # the last number is a step
+
+
+def test_a_slot_that_a_dict_took_over_unbinds_no_other_name() -> None:
+    """The slot of "a" goes to "b", which no block names; evicting "b" must not hide "a", then in another slot."""
+    vocabulary = varifold.Vocabulary()
+    mixed, dicts = varifold.AROW(max_features=2), varifold.AROW(max_features=2)
+    before, after = [{"a": 1.0}, {"c": 1.0}], [{"a": 2.0}, {"d": 1.0}, {"a": 3.0}]
+    mixed.learn_many(varifold.to_block(before, [0, 1], vocabulary=vocabulary))
+    mixed.learn_one({"b": 1.0}, 0)
+    mixed.learn_many(varifold.to_block(after, [0, 1, 0], vocabulary=vocabulary))
+    for x, y in zip([*before, {"b": 1.0}, *after], [0, 1, 0, 0, 1, 0], strict=True):
+        dicts.learn_one(x, y)
+    assert state(mixed) == state(dicts)
+    assert mixed.features["a"].count == 2

@@ -7,6 +7,7 @@ import pytest
 
 import varifold
 from varifold.base import to_block
+from varifold.checks.material import state
 from varifold.errors import DataError
 from varifold.evaluate import prequential
 
@@ -221,3 +222,20 @@ def test_learning_without_the_label_leaves_the_memo_for_it():
     assert memos[40]
     assert memos[41]
     assert learner.memo_fits({}, memos[40])
+
+
+@pytest.mark.parametrize("name", ["auto", "arow", "arowregressor"])
+def test_a_memo_is_for_its_block_alone(name):
+    """A block without memos judges the predictions that are made in it."""
+    made = of(name)[:120]
+    one, other = METHODS[name](), METHODS[name]()
+    numeric = name.endswith("regressor")
+    first = to_block([x for x, _ in made[:60]], [y for _, y in made[:60]], numeric=numeric)
+    schedule = np.array([step for i in range(60) for step in (i + 1, -(i + 1))])
+    one.run_block(first, schedule, [None] * 60)
+    for x, y in made[:60]:
+        other.learn_one(x, y, memo=other.memo_one(x))
+    one.learn_many([x for x, _ in made[60:]], [y for _, y in made[60:]])
+    for x, y in made[60:]:
+        other.learn_one(x, y)
+    assert state(one) == state(other)

@@ -170,6 +170,8 @@ CHANGES: dict[str, Any] = {
     "a free slot nowhere": lambda h, a: a.update({"space.free": np.array([9999], dtype=np.int32)}),
     "kinds of no kind": lambda h, a: a["space.kind"].fill(4),
     "counts cut short": lambda h, a: a.update({"counts": a["counts"][:0]}),
+    "seen before the first step": lambda h, a: a["space.seen"].fill(-1),
+    "seen in the far future": lambda h, a: a["space.seen"].fill(1 << 50),
     "an empty step": lambda h, a: a.update({"step": a["step"][:0]}),
     "a label of no kind": lambda h, a: h["labels"].__setitem__(0, {"set": [1], "b": 2}),
 }

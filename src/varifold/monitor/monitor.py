@@ -344,7 +344,7 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
             raise FeatureNameError(
                 f"feature {name!r} is a {type(name).__name__} at step {step:,}; names are str or int"
             )
-        if type(name) is not str and name.bit_length() > _MOST_BITS:
+        if isinstance(name, int) and name.bit_length() > _MOST_BITS:
             raise FeatureNameError(f"a feature name at step {step:,} has {name.bit_length():,} bits; use a str")
         if value is None:
             continue

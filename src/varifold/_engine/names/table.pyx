@@ -221,6 +221,7 @@ cdef class NameTable:
         """Return the indicator id of a column's string value, new or known; -1 if a feature has that name."""
         cdef int32_t c = self.find(<PyObject*> column_name)
         cdef int32_t i
+        cdef Py_ssize_t unused
         if c >= 0:
             i = self.find_level(c, level)
             if i >= 0:
@@ -233,41 +234,44 @@ cdef class NameTable:
         self.reserve(2 if c < 0 else 1)
         if c < 0:
             c = self.insert(column_name, COLUMN, -1)
+        # the id that insert() returns; noted first, since that needs memory of Python, of which there may be none
+        unused = len(self.free_ids)
+        self.levels.setdefault(c, {})[level] = self.free_ids[unused - 1] if unused else self.size
         self.kind[c] |= COLUMN
-        i = self.insert(name, INDICATOR, c)
-        self.levels.setdefault(c, {})[level] = i
-        return i
+        return self.insert(name, INDICATOR, c)
 
     cdef int remove(self, int32_t i) except -1:
         """Remove a feature; its id is reused, and a column is removed with its last level."""
         cdef int32_t c = self.column[i]
-        self.features -= 1
         if self.kind[i] & INDICATOR:
-            self.indicators -= 1
             levels = self.levels[c]
-            text = <object> self.key[i]
-            column_name = <object> self.key[c]
-            del levels[text[len(str(column_name)) + 1:]]
+            level = (<object> self.key[i])[len(str(<object> self.key[c])) + 1:]
             self.erase(i)
+            self.features -= 1
+            self.indicators -= 1
+            del levels[level]
             if not levels:
                 del self.levels[c]
-                self.kind[c] &= ~<uint8_t> COLUMN
-                if self.kind[c] == FREE:
+                if self.kind[c] == COLUMN:
                     self.erase(c)
+                else:
+                    self.kind[c] &= ~<uint8_t> COLUMN
+            return 0
+        if self.kind[i] == NUMERIC:
+            self.erase(i)
         else:
             self.kind[i] &= ~<uint8_t> NUMERIC
-            if self.kind[i] == FREE:
-                self.erase(i)
+        self.features -= 1
         return 0
 
     cdef int erase(self, int32_t i) except -1:
-        """Free an id for the next new name."""
+        """Free an id for the next new name; without memory to note it, nothing changes."""
+        self.free_ids.append(i)
         self.table[self.place_of(i)] = -1
         Py_DECREF(<object> self.key[i])
         self.key[i] = NULL
         self.kind[i] = FREE
         self.column[i] = i
-        self.free_ids.append(i)
         return 0
 
     def renaming(self, dict names, bint partial=False):
