@@ -14,6 +14,7 @@ from varifold._engine.models.python_rule import PythonModel
 from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.base import to_block
+from varifold.cli.sensors import plant
 from varifold.linear._additive import AdditiveRule
 from varifold.linear._arow import AROWRule
 
@@ -131,7 +132,7 @@ def _adopt(oracle, model):
     oracle.cov = arrays["model.stack.covariance"].reshape(len(oracle.mean), -1).copy()
     logs = arrays["model.weights"][1:], arrays["model.slow_weights"], arrays["model.pace"]
     oracle.fast, oracle.slow, oracle.pace = (np.exp(held) / np.exp(held).sum() for held in logs)
-    oracle.right_lead, oracle.loss_lead, oracle.behind = arrays["model.guard"].tolist()
+    oracle.right_lead, oracle.loss_lead, oracle.behind, oracle.unjudged = arrays["model.guard"].tolist()
     oracle.final[:2] = arrays["model.final_temperature"].tolist()
     oracle.counts = arrays["counts"].copy()
     oracle.new_odds, oracle.last = arrays["model.new_odds"].item(), arrays["model.last_label"].item()
@@ -319,6 +320,18 @@ def test_the_guard_costs_nothing_with_balanced_or_easy_labels():
                 codes, _, _ = class_engine(ClassificationMixture(classifier_experts("fast"), guard=guard)).run(block)
                 wrong[guard] += int(np.sum(codes != _in_order(truth)))
         assert wrong[1.5] <= 1.02 * wrong[0.0] + 3, (share, wrong)
+
+
+def test_the_guard_does_not_hold_before_predictions_were_judged():
+    """Labels come in runs and 100 rows late: the rows before the first judged prediction are not all one label."""
+    made = plant(n=3000, seed=4)
+    block = to_block(made.rows()[:500], made.labels[:500])
+    errors = []
+    for learner in (varifold.AutoClassifier("fast"), varifold.AROW()):
+        result = evaluate.prequential(learner, block, delay=100, predictions=True).predictions
+        errors.append(np.mean(result.predicted[200:] != result.truth[200:]))
+    assert errors[1] < 0.1
+    assert errors[0] < 0.3, "0.54 when the guard counted all labels"
 
 
 def test_the_first_instance_of_a_label_does_not_update_the_combination():

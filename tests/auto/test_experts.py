@@ -121,7 +121,7 @@ def test_the_deficit_of_the_guard_is_bounded_by_ten():
         engine.learn_one({"a": 1.0 if step % 5 < 3 else -1.0}, step % 5 < 3)
     assert engine.predict_one({"a": -1.0}) is False
     engine.learn_one({"a": -1.0}, True, 100.0)
-    right_lead, loss_lead, behind = engine.dump()[2]["model.guard"]
+    right_lead, loss_lead, behind, _ = engine.dump()[2]["model.guard"]
     assert (right_lead, loss_lead) == (-10.0, -10.0)
     assert behind > 10.0
 

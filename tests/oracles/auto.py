@@ -34,6 +34,7 @@ class Combination:
         self.counts = np.zeros(classes)
         self.new_odds, self.last = -5.0, -1  # log-odds of treating a label learned once like the others; label before
         self.right_lead = self.loss_lead = self.behind = 0.0
+        self.unjudged = 0.0  # weight of labels by which no prediction was judged, or in part only
         self.late = np.array([0.5, 0.5])  # weights of the mixture and of the labels' shares
         self.lates = []  # (lag, error by label) of the labels that came late
 
@@ -69,7 +70,7 @@ class Combination:
         required = 1 + 0.5 * max(self.behind, 0)
         unproven = max(self.right_lead, self.loss_lead) < 2 + max(self.behind, 0)
         lead = self.guard * required * (shares[common] - shares[best])
-        lead *= min(self.counts.sum() / self.full, 1)
+        lead *= min(max(self.counts.sum() - self.unjudged, 0) / self.full, 1)
         if unproven and best != common and self.sharp[best] - self.sharp[common] < lead:
             both = self.sharp[best] + self.sharp[common]
             output[common], output[best] = 0.51 * both, 0.49 * both
@@ -94,6 +95,7 @@ class Combination:
         if lag:
             self.lates.append((lag, hit - self.mixed))
             w = 1 / lateness_ratio(self.lates)
+            self.unjudged += 1 - w
             both = -np.log([issued_mixture[y], self.base_rates()[y]])
             self.late = self.shared(self.late, both, 0.001, w)
         judged = np.vstack([self.members[:-1], issued_stack])

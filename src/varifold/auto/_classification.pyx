@@ -613,6 +613,8 @@ cdef class ClassificationMixture(Model):
         if self.recalled >= 0 and y >= self.recalled and (self.classes > 1 or self.class_weight[y] > 0.0):
             # it could not be predicted
             running_learn(self.recent_error, 1.0)
+            if self.lag > 0.0:
+                self.guard.unjudged += w
         elif self.classes > 1 and self.class_weight[y] > 0.0:
             self.learn_combination(v, y, w)
         elif self.classes > 1 or self.class_weight[y] > 0.0:    # the first instance of another label; or the only label
@@ -682,15 +684,17 @@ cdef class ClassificationMixture(Model):
     cdef double late_weight(self, int y, double w) noexcept nogil:
         """Return the weight that the label of a memo counts with; weigh the labels' shares against the mixture."""
         cdef int c, k = self.classes
+        cdef double judged
         cdef double losses[2]
         for c in range(k):
             self.score[c] = (c == y) - self.mixed[c]
         lateness_learn(self.lateness, self.lag, k, self.score, self.mean_error)
-        w /= lateness_ratio(self.lateness, self.lag)
+        judged = w / lateness_ratio(self.lateness, self.lag)
+        self.guard.unjudged += w - judged
         losses[0] = -log(max(self.issued_mixture[y], FLOOR / k))
         losses[1] = -log(self.base_rate(y, self.total_weight()))
-        experts_learn(&self.late, losses, w)
-        return w
+        experts_learn(&self.late, losses, judged)
+        return judged
 
     cdef void update_use(self, int e) noexcept nogil:
         """Update how much the stack uses an expert: the distance of its weighted logits from their usual values."""

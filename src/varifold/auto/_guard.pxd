@@ -9,7 +9,8 @@ lead of the latter in frequency.
 - For each error by which the predictions are behind the most frequent label, it requires half as much lead again, and
   one right prediction more.
 - During the first `full` instances it requires a part of the lead: so early there is little to lose, and the class
-  frequencies are uncertain too.
+  frequencies are uncertain too. Labels whose predictions were not judged (where labels come late) do not count: what
+  was not tried yet has not failed.
 """
 
 from libc.math cimport log
@@ -19,12 +20,13 @@ from varifold._numeric.activation cimport argmax
 cdef enum:
     ENOUGH = 2          # lead, in right predictions or in nats, that turns the guard off
     DEEPEST = 10        # neither lead falls below minus this, so that an early deficit can be recovered
-    GUARD_NUMBERS = 3   # as saved
+    GUARD_NUMBERS = 4   # as saved
 
 cdef struct Guard:
     double right_lead   # right predictions of the mixture less those of the most frequent label
     double loss_lead    # log loss of the class frequencies less the mixture's
     double behind       # errors of the predictions less those of the most frequent label
+    double unjudged     # weight of the labels by which no prediction, or it in part only, was judged
 
 
 cdef inline double frequency(int k, const double* count, int c) noexcept nogil:
@@ -46,6 +48,7 @@ cdef inline bint guard_holds(const Guard* g, double strength, double full, int k
     required *= strength * (frequency(k, count, common) - frequency(k, count, best))
     for c in range(k):
         total += count[c]
+    total = max(total - g.unjudged, 0.0)
     if total < full:
         required *= total / full
     return p[best] - p[common] < required

@@ -8,13 +8,15 @@ error over about L instances; independent errors give it the mean square of an e
 """
 
 cdef enum:
-    LATENESS_NUMBERS = 4    # as saved; one more per class
+    LATENESS_NUMBERS = 6    # as saved; one more per class
 
 cdef struct Lateness:
     double count            # truths that came late
     double lag              # running mean
     double square           # of the errors, running mean
     double smooth_square    # of the mean error m, running mean
+    double variance         # v: of m, if errors are independent and of variance 1
+    double independent      # running mean of v
 
 
 cdef inline void lateness_learn(Lateness* s, double lag, int k, const double* error, double* m) noexcept nogil:
@@ -25,6 +27,8 @@ cdef inline void lateness_learn(Lateness* s, double lag, int k, const double* er
     rate = 1.0 / min(s.count, 1000.0)
     s.lag += rate * (lag - s.lag)
     width = min(s.count, 1.0 + s.lag)
+    s.variance = (1.0 - 1.0 / width) * (1.0 - 1.0 / width) * s.variance + 1.0 / (width * width)
+    s.independent += rate * (s.variance - s.independent)
     for c in range(k):
         m[c] += (error[c] - m[c]) / width
         square += error[c] * error[c]
@@ -35,6 +39,6 @@ cdef inline void lateness_learn(Lateness* s, double lag, int k, const double* er
 
 cdef inline double lateness_ratio(const Lateness* s, double lag) noexcept nogil:
     """Return r, by which the weight of an instance is divided."""
-    if not s.square > 0.0:
+    if not s.square * s.independent > 0.0:
         return 1.0
-    return min(max((1.0 + 2.0 * s.lag) * s.smooth_square / s.square, 1.0), 1.0 + lag)
+    return min(max(s.smooth_square / (s.square * s.independent), 1.0), 1.0 + lag)
