@@ -65,7 +65,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     *Guard.* Until the mixture has made two more right predictions than the most frequent label, or its log loss is 2
     below that of the class frequencies, it predicts another label only if its probability leads by 1.5 times the lead
     of the most frequent label in frequency. Each error by which the predictions are behind that label raises this by a
-    half; during the first 50 instances it is a part of that.
+    half; until 50 labels have judged predictions (late ones may count less) it is a part of that.
 
     *Pausing and limits.* Expensive experts whose recent log loss is .05 above the mixture's, and that hardly move the
     stack, are paused: after 200 instances (those that recall: 500) they are evaluated on every 8th instance until
