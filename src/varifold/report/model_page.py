@@ -69,7 +69,7 @@ def _number(value: float) -> str:
 
 def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None) -> str:
     target = learner.reading.get("target")
-    title = f"Predicting {target}" if target else f"What {name} learned"
+    title = f"Predicting {target}" if target else "What the model learned"
     head = f'<header><p class="over">varifold, report on {escape(name)}</p><h1>{escape(title)}</h1>'
     if record is None:
         lead = (

@@ -114,7 +114,7 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
 def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 400) -> str:
     """Draw a bar per (name, value, standard error, remark), with a line of two standard errors to either side."""
     names = [name if len(name) <= 24 else f"{name[:23]}…" for name, *_ in rows]
-    left, right, step = 16 + int(7.1 * max(map(len, names))), 84, 24
+    left, right, step = 16 + int(7.8 * max(map(len, names))), 84, 24
     high = max(value + 2.0 * error for _, value, error, _ in rows)
     height = step * len(rows) + 8
 
