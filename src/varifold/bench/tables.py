@@ -141,7 +141,7 @@ def _from_file(path: Path, name: str) -> Table:
     """Read a user's table; errors in its file are reported with its name."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        given = {"paper": name, "title": name, "caption": "", "repeats": 1, **raw}
+        given = {"paper": name, "title": name, "caption": "all methods on the same streams", "repeats": 1, **raw}
         _check_parts(given)
         return table_from(name, given, path.parent)
     except OSError as error:
