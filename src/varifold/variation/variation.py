@@ -51,8 +51,8 @@ class Variation(VaryingClassifier):
 
     References
     ----------
-    P. Qin, L. Song. Online learning in varying feature spaces with informative variation. IIP 2024; here a longer text under
-    review.
+    P. Qin, L. Song. Online learning in varying feature spaces with informative variation. IIP 2024; here a longer text
+    under review.
 
     """
 
