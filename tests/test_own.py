@@ -131,6 +131,7 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Mine" in capsys.readouterr().out
     for line, message in (
         ("repeats = 'x'", r"repeats must be a whole number from 1 on\. Got 'x' instead"),
+        ("repeat = 3", r"there is no entry 'repeat'; did you mean repeats"),
         ("repeats = 0", r"repeats must be a whole number from 1 on\. Got 0 instead"),
         ("intercept = 1", r"intercept must be true or false\. Got 1 instead"),
         ("metrics = 'cer'", r"metrics must be a list of texts\. Got 'cer' instead"),
@@ -145,8 +146,14 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DataError, match=r"intercept of \[\[method\]\] number 1 must be true or false"):
         find_table("bad.toml")
     Path("more.toml").write_text(BARE + "colour = 3")
-    with pytest.raises(DataError, match=r"more.toml is no table: it has an entry that no table has .*colour"):
-        find_table("more.toml")
+    for line, message in (
+        ("colour = 3", r"there is no entry 'colour' of \[\[method\]\] number 1"),
+        ("grid = 3", r"grid of \[\[method\]\] number 1 must be written as \{ key = value \}\. Got 3 instead"),
+        ("grid = { r = 3 }", r"an entry has a value of the wrong type"),
+    ):
+        Path("more.toml").write_text(BARE + line)
+        with pytest.raises(DataError, match=f"more.toml is no table: {message}"):
+            find_table("more.toml")
     Path("figures.csv").write_text("setting,dataset\nhalf,mine_own:coins\n")
     Path("printed.toml").write_text("published = 'figures.csv'\n" + BARE)
     with pytest.raises(DataError, match=r"figures.csv has no column 'method'; it needs setting, dataset"):

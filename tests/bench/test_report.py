@@ -95,6 +95,13 @@ def test_one_stream_is_not_judged_without_a_printed_deviation():
     assert mark(number, replace(printed, std=0.01), "accuracy").sign == "+"
 
 
+def test_averages_are_over_two_data_sets_or_more():
+    filled = fill(find_table("orf3v-2"), outcomes("orf3v-2"))
+    feet = {s.name: [title for title, _ in result_grid(filled, s, "", "cer").foot] for s in filled.table.settings}
+    both = ["average", "average rank"]
+    assert feet == {"TDS": both, "VFS 75% removed": both, "real VFS": []}
+
+
 def test_the_best_of_a_search_is_shown_and_marked_as_tuned():
     found = outcomes("olvf-2", lambda c: 0.2 if c.model == "olvf:variant=printed,C=0.01,C_bar=0.001" else 0.4)
     filled = fill(find_table("olvf-2"), found)

@@ -27,6 +27,13 @@ def test_it_is_the_number_of_the_table(capsys):
 
 
 @pytest.mark.real_data
+def test_the_learner_shown_has_the_length_of_the_stream(capsys):
+    words = ["--as-paper", "ovfm-2", "--data", "wbc", "--model", "OVFM", "--scenario", "capricious", "--repeats", "1"]
+    assert main(["run", *words]) == 0
+    assert "ovfm:base=sgd,radius=30,presence=false,horizon=699" in capsys.readouterr().out
+
+
+@pytest.mark.real_data
 def test_one_stream_is_not_judged_where_print_has_no_deviation(capsys):
     words = ["--as-paper", "cwfe-2", "--data", "Diabetes", "--model", "NCW", "--repeats", "1"]
     assert main(["run", *words]) == 0

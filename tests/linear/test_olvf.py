@@ -12,6 +12,7 @@ from river.multiclass import OneVsOneClassifier
 from tests.oracles.harness import follow, mixed_stream
 from tests.oracles.olvf import PlainOLVF, sigmoid
 from varifold import OLVF
+from varifold.base.spec import parse_model
 
 AROUND = [
     {"scale": "standard"},
@@ -148,3 +149,6 @@ def test_one_versus_one_by_rivers_wrapper():
     assert right > 0.6 * 149
     probe = {"f0": 1.0, "f2": 0.5}
     assert wrapped.classifiers[(0, 1)].margins_one(probe) == alone.margins_one(probe)
+    from_text = parse_model("river.multiclass:OneVsOneClassifier:classifier=(olvf:C=0.1)", imports=True)()
+    assert isinstance(from_text.classifier, OLVF)
+    assert from_text.classifier.C == 0.1

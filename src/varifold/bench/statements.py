@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from varifold.bench.cell import Outcome
 from varifold.bench.compare import Filled
-from varifold.bench.statistics import ALPHA, Ranking, rank
+from varifold.bench.statistics import ALPHA, Floats, Ranking, rank
 from varifold.bench.table import Setting
 
 __all__ = ["STATEMENTS", "Finding", "Statement", "Verdict", "check_statements"]
@@ -26,6 +27,7 @@ class Verdict:
 
 
 UNTESTED = Verdict(None, "no numbers")
+PICTURE = Verdict(None, "a picture")
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,24 @@ class Evidence:
             raise NoNumbersError
         return rows
 
+    def courses(
+        self, table: str, setting: str, methods: Iterable[str], *, data: Iterable[str] | None = None
+    ) -> dict[str, list[Floats]]:
+        """Return the errors so far of the methods by data set, where all of them have one.
+
+        They are means over the streams, from the first tenth of the scored instances on.
+        """
+        filled, where = self.table(table), self.setting(table, setting)
+        methods = list(methods)
+        found = {}
+        for each in filled.data_in(where):
+            numbers = [filled.number(where, each, method, self.kind) for method in methods]
+            if all(numbers) and (data is None or each.name in data):
+                found[each.name] = [_course(number.outcomes) for number in numbers]
+        if not found:
+            raise NoNumbersError
+        return found
+
     def ranking(self, table: str, setting: str, methods: Iterable[str]) -> Ranking:
         """Rank methods over the data sets of a setting."""
         methods = list(methods)
@@ -116,6 +136,12 @@ class Evidence:
         if not count:
             raise NoNumbersError
         return won, count
+
+
+def _course(outcomes: Iterable[Outcome]) -> Floats:
+    mean: Floats = np.mean([np.frombuffer(outcome.curve, dtype="<f4") for outcome in outcomes], axis=0)
+    scored = mean[~np.isnan(mean)]
+    return scored[len(scored) // 10 :]
 
 
 def _lower(rows: dict[str, list[float]]) -> Verdict:
@@ -172,6 +198,13 @@ def _sparse_spread(e: Evidence) -> Verdict:
     return Verdict(sparse < dense, f"{sparse:.3f} and {dense:.3f}")
 
 
+def _below_all_along(e: Evidence) -> Verdict:
+    if e.kind == "printed":
+        return PICTURE
+    (ours, theirs) = e.courses("olvf-5", "real VFS", ("OLVF", OLSF))["imdb"]
+    return Verdict(bool((ours < theirs).all()), f"below at {(ours < theirs).sum()} of {len(ours)} points")
+
+
 # ------------------------------------------------------------------------------------------------ OVFM
 
 RIVALS = {"trapezoidal": ("FOBOS", "OLSF"), "capricious": ("FOBOS", "OCDS")}
@@ -198,11 +231,20 @@ def _ovfm_tests(e: Evidence) -> Verdict:
 def _latent_only(e: Evidence) -> Verdict:
     column = {"paper": "OVFM-L", "authors' code": "OVFM-L, authors' code"}.get(e.kind)
     if column is None:
-        return Verdict(None, "a picture")
+        return PICTURE
     rows = e.rows("ovfm-2", "capricious", ("OVFM", "OVFM"), data=FIGURE4, kinds=(e.kind, column))
     count = sum(round(a, 4) <= round(b, 4) for a, b in rows.values())
     means = np.mean(list(rows.values()), axis=0)
     return Verdict(count >= len(rows) - 1, f"{count} of {len(rows)} sets; {means[0]:.3f} and {means[1]:.3f} on average")
+
+
+def _rising_again(e: Evidence) -> Verdict:
+    if e.kind == "printed":
+        return PICTURE
+    courses = e.courses("ovfm-2", "capricious", ("OCDS", "FOBOS", "OVFM"), data=FIGURE4).values()
+    ocds, fobos, ovfm = (sum(bool(each[i][-1] > each[i].min() + 0.01) for each in courses) for i in range(3))
+    figure = f"OCDS on {ocds}, FOBOS on {fobos}, OVFM on {ovfm} of {len(courses)} sets"
+    return Verdict(ocds >= 3 and fobos == ovfm == 0, figure)
 
 
 def _worse_than_fobos(e: Evidence, setting: str, method: str, wanted: int) -> Verdict:
@@ -260,6 +302,38 @@ def _cwfe_frozen(e: Evidence) -> Verdict:
     rows = e.rows("cwfe-2", SWITCH, ("RCW-f", "ROGD-f", "RPA-f"), "accuracy")
     count = sum(row[0] > max(row[1:]) for row in rows.values())
     return Verdict(count <= 2, f"above both on {count} of {len(rows)} sets")
+
+
+def _cwfe_falls(e: Evidence, *methods: str) -> dict[str, list[float]]:
+    """Return by how much the errors so far of the methods fall after the switch, by data set."""
+    courses = e.courses("cwfe-2", SWITCH, methods)
+    return {name: [float(course[0] - course[-1]) for course in each] for name, each in courses.items()}
+
+
+def _cwfe_falling(e: Evidence) -> Verdict:
+    if e.kind == "printed":
+        return PICTURE
+    methods = ("NCW", "CWFE-c", "CWFE-s")
+    falls = _cwfe_falls(e, *methods).values()
+    counts = [sum(each[i] > 0 for each in falls) for i in range(3)]
+    figure = ", ".join(f"{method} on {count}" for method, count in zip(methods, counts, strict=True))
+    return Verdict(min(counts) == len(falls), f"{figure} of {len(falls)} sets")
+
+
+def _cwfe_updated_falls_less(e: Evidence) -> Verdict:
+    if e.kind == "printed":
+        return PICTURE
+    falls = _cwfe_falls(e, "RCW-u", "NCW").values()
+    falling, less = sum(own > 0 for own, _ in falls), sum(own < new for own, new in falls)
+    sets = len(falls)
+    return Verdict(2 * falling > sets and less == sets, f"falls on {falling}, by less on {less} of {sets} sets")
+
+
+def _cwfe_frozen_rises(e: Evidence) -> Verdict:
+    if e.kind == "printed":
+        return PICTURE
+    rising = [name for name, (fall,) in _cwfe_falls(e, "RCW-f").items() if fall < 0]
+    return Verdict({"Australian", "Credit-g", "Svmguide3"} <= set(rising), f"rises on {', '.join(rising) or 'none'}")
 
 
 def _cwfe_time(e: Evidence) -> Verdict:
@@ -380,6 +454,7 @@ STATEMENTS = (
         "Table 5: fewer errors than OLSF on movie reviews",
         lambda e: _lower(e.rows("olvf-5", "real VFS", ("OLVF", OLSF))),
     ),
+    Statement("OLVF", "Fig. 1: on movie reviews OLVF is below OLSF from the first tenth on", _below_all_along),
     Statement("OVFM", "Table II: OVFM has the lowest average in both settings (26.9 and 23.0 %)", _ovfm_best),
     Statement(
         "OVFM", "Table II: significantly better in 45 of 56 comparisons (read: four fifths of ours)", _ovfm_tests
@@ -405,6 +480,12 @@ STATEMENTS = (
         "OVFM", "Table II: OCDS loses to FOBOS on four sets", lambda e: _worse_than_fobos(e, "capricious", "OCDS", 4)
     ),
     Statement("OVFM", "Fig. 4: OVFM ends below OVFM-L on almost all of seven sets (read: all but one)", _latent_only),
+    Statement(
+        "OVFM",
+        "Fig. 4: the error of OCDS rises again on three of seven sets, that of FOBOS and OVFM on none (read: by more "
+        "than a point)",
+        _rising_again,
+    ),
     Statement(
         "ORF3V",
         "Table 2: 14.4 % fewer errors than OLVF, binary, trapezoidal (read: at least half of that)",
@@ -470,6 +551,14 @@ STATEMENTS = (
         lambda e: _cwfe_group(e, ("RCW-u", "ROGD-u", "RPA-u")),
     ),
     Statement("CWFE", "Table 2: RCW-f is above ROGD-f and RPA-f on two sets only", _cwfe_frozen),
+    Statement(
+        "CWFE",
+        "Fig. 2: the losses of NCW, CWFE-c and CWFE-s fall on all sets (read: the errors so far, from the first tenth "
+        "on)",
+        _cwfe_falling,
+    ),
+    Statement("CWFE", "Fig. 2: that of RCW-u falls on most sets, and by less than NCW's", _cwfe_updated_falls_less),
+    Statement("CWFE", "Fig. 2: that of RCW-f rises on Australian, Credit-g and Svmguide3", _cwfe_frozen_rises),
     Statement("CWFE", "Table 3: CWFE takes clearly longer than FESL and PAFE (read: 1.2 times)", _cwfe_time),
     Statement("OVFIV", "Table 2: the ensemble ranks first over every base, Friedman p < .05", _ovfiv_ranks),
     Statement("OVFIV", "Table 2: it is significantly better than both classifiers (Nemenyi)", _ovfiv_nemenyi),

@@ -141,7 +141,7 @@ def _from_file(path: Path, name: str) -> Table:
     """Read a user's table; errors in its file are reported with its name."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        given = {"paper": name, "title": name, "caption": "", "repeats": 1, **raw}
+        given = {"paper": name, "title": name, "caption": "all methods on the same streams", "repeats": 1, **raw}
         _check_parts(given)
         return table_from(name, given, path.parent)
     except OSError as error:
@@ -149,9 +149,7 @@ def _from_file(path: Path, name: str) -> Table:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, DataError) as error:
         raise DataError(f"{path} is no table: {error}; docs/own.md shows one") from error
     except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{path} is no table: it has an entry that no table has ({error}); docs/own.md shows one"
-        ) from error
+        raise DataError(f"{path} is no table: an entry has a value of the wrong type ({error})") from error
 
 
 _NEEDED = {"setting": ("name", "scenario"), "data": ("name",), "method": ("name", "default")}
@@ -198,10 +196,23 @@ def _check_texts(name: str, value: Any) -> None:
         raise DataError(f"{name} must be a list of texts. Got {value!r} instead")
 
 
+_ENTRIES: dict[type[Any], tuple[str, ...]] = {
+    Table: ("setting", "data", "method", "variant", "doubt", "reason", "columns"),
+    Method: ("grid", "grids"),
+}
+"""Entries of the file that are no fields of the class."""
+_MAPPINGS = ("also_as", "by_data", "gaps", "grid", "grids", "models", "scenarios")
+
+
 def _check_values(cls: type[Any], raw: dict[str, Any], where: str) -> None:
-    """Raise an error for a value of the wrong type, and for counts below 1."""
+    """Raise an error for an unknown entry, a value of the wrong type, and for counts below 1."""
     types = get_type_hints(cls)
+    known = sorted({*types, *_ENTRIES.get(cls, ())})
     for name, value in raw.items():
+        if name not in known:
+            raise DataError(f"there is no entry {name!r}{where}{nearest(name, known)}")
+        if name in _MAPPINGS and not isinstance(value, dict):
+            raise DataError(f"{name}{where} must be written as {{ key = value }}. Got {value!r} instead")
         kind, words = _KINDS.get(types.get(name), (None, ""))
         if kind is None:
             continue

@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     method = _chosen("--model", args.model, table.methods)
     slot = _slot(table, setting, data, method, args.repeats)
     rows = []
-    for text, cells in slot.cells.items():
+    for cells in slot.cells.values():
+        text = cells[0].model
         outcomes = []
         for cell in cells:
             print(f"seed {cell.seed}: {text}", file=sys.stderr)

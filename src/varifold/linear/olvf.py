@@ -60,7 +60,8 @@ class OLVF(LinearClassifier):
     is never truncated. An indicator `f=v` has its own space weight.
 
     The paper leaves more than two labels to a reduction to binary problems. Here it is one versus rest; for one versus
-    one wrap it: ``river.multiclass.OneVsOneClassifier(OLVF())``.
+    one wrap it: ``river.multiclass.OneVsOneClassifier(OLVF())``, on the command line ``--model
+    "river.multiclass:OneVsOneClassifier:classifier=(olvf)"``.
 
     *Cost.* O(present); with B < 1 O(present log known): the projection is one factor for all weights, the truncation
     a heap.

@@ -201,7 +201,7 @@ def _rank_rows(
 ) -> list[tuple[str, list[Shown]]]:
     """Return averages and average ranks of the methods of a group, within print and within each of our columns.
 
-    They are over the data sets on which every method of the group has a number.
+    They are over the data sets on which every method of the group has a number, if these are two or more.
     """
     table = filled.table
     first = ("printed",) if any(key[3] == metric for key in filled.printed) else ()
@@ -215,9 +215,12 @@ def _rank_rows(
     ranks: dict[str, list[str]] = {}
     for kind in kinds:
         rows = filled.rows(setting, names, [kind] * len(names), metric)
-        scores = np.array(list(rows.values())).reshape(-1, len(names))
-        means[kind] = [short(v) for v in scores.mean(axis=0)] if rows else ["–"] * len(names)
-        ranks[kind] = [f"{r:.2f}" for r in average_ranks(sign * scores)] if rows else ["–"] * len(names)
+        if len(rows) > 1:
+            scores = np.array(list(rows.values()))
+            means[kind] = [short(v) for v in scores.mean(axis=0)]
+            ranks[kind] = [f"{r:.2f}" for r in average_ranks(sign * scores)]
+    if not means:
+        return []
     places = [(kind, i) for i, own in enumerate(by_method) for kind in own]
     blank = [Shown("")] * further
     return [

@@ -69,8 +69,8 @@ class OVFIV(VaryingClassifier):
 
     Notes
     -----
-    `explain_one` lists the absences that spoke as ``"name (absent)"``; margins are 2 p - 1, p the mixed probability, or
-    with ``mix="score"`` the mixed scores.
+    `explain_one` lists the absences that contribute as ``"name (absent)"``; margins are 2 p - 1, p the mixed
+    probability, or with ``mix="score"`` the mixed scores.
 
     *Deviations from the paper.* Probabilities are mixed, judged by the square loss, which keeps the losses in [0, 1]
     as the theorems require. The text mixes "predictions" and does not state their range; mixing unbounded scores
@@ -99,7 +99,8 @@ class OVFIV(VaryingClassifier):
 
     References
     ----------
-    Online learning in varying feature spaces with informative variation. Under review; authors not named.
+    P. Qin, L. Song. Online learning in varying feature spaces with informative variation. IIP 2024; here a longer text
+    under review.
 
     """
 

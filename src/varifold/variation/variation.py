@@ -51,7 +51,8 @@ class Variation(VaryingClassifier):
 
     References
     ----------
-    Online learning in varying feature spaces with informative variation. Under review; authors not named.
+    P. Qin, L. Song. Online learning in varying feature spaces with informative variation. IIP 2024; here a longer text
+    under review.
 
     """
 

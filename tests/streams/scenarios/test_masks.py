@@ -19,6 +19,7 @@ from varifold.streams.scenarios.columns import Columns
 
 HIDES_NOTHING = ["vfs:0.0", "vfs:0.0,mode=exact", "vfs:0.0,min=3", "trapezoidal:1", "outage:start=0.5,stop=0.5",
                  "rotating:spaces=1", "bursts:life=1e6,zipf=0", "delay:3", "mixed:order=none", "balanced",
+                 "silent:share=0", "stretch:1000", "sample:1000", "labels:1.0",
                  "vfs:0.0+trapezoidal:1+delay:2"]  # fmt: skip
 HIDES_SOME = ["vfs:0.5", "vfs:0.9", "vfs:0.9,min=1", "vfs:0.5,mode=exact", "capricious", "capricious:mode=pairs",
               "capricious:mode=atmost", "informative", "uninformative", "trapezoidal:4", "outage", "rotating", "bursts",

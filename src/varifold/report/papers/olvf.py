@@ -7,13 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from varifold.base.plural import plural
 from varifold.bench.sources import stream_of
 from varifold.bench.tables import find_table
 from varifold.bench.work import spec_of
 from varifold.linear import OLVF
 from varifold.report.papers import Figure
 from varifold.report.papers.runs import POINTS, cells_of
-from varifold.report.style import BLUE, GREEN, GREY, ORANGE, label_ends, pyplot, quiet, thousands, trailing, write
+from varifold.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    headline,
+    label_ends,
+    pyplot,
+    quiet,
+    thousands,
+    trailing,
+    write,
+)
 
 __all__ = ["FIGURES"]
 
@@ -90,6 +103,7 @@ def draw_confidences(path: str, repeats: int) -> None:
         n,
         0.06 * (right.get_ylim()[1] - right.get_ylim()[0]),
     )
+    headline(figure, f"OLVF: movie reviews, {plural(repeats, 'stream')}", x=0.08, y=1.03)
     write(figure, path)
 
 
