@@ -102,6 +102,8 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ("[models]\na = 5", "[models.a]: a model is described by an object or a table"),
         ("[models.a]\ninput = { tim = 'a' }", "did you mean time"),
         ("x = ", "cannot be read"),
+        ("port = 0\n[models.a]\nmethod = 'arwo'", "[models.a] of the configuration: there is no method 'arwo'"),
+        ("port = 0\n[models.a]\nparams = { scale = 1 }", "[models.a] of the configuration: The 'scale' parameter"),
     ],
 )
 def test_a_configuration_that_cannot_be_used(
