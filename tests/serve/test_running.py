@@ -280,6 +280,20 @@ def test_warnings_of_libraries_have_the_form_of_the_log() -> None:
     ]
 
 
+def test_invalid_requests_do_not_fill_the_log(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    before = server.log()
+    host, port = server.url.removeprefix("http://").split(":")
+    for text in (
+        b"no request\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n",
+    ):
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(text)
+            assert connection.recv(12).startswith(b"HTTP/1.1 ")
+    assert server.log() == before
+
+
 def test_a_request_in_progress_is_finished_and_one_that_hangs_is_not_waited_for(
     make_server: Callable[..., Server],
 ) -> None:
