@@ -66,6 +66,15 @@ def test_targets_after_one_of_tiny_weight_have_a_deviation(scale: str) -> None:
         varifold.MeanRegressor.from_bytes(learner.to_bytes())
 
 
+@pytest.mark.parametrize("name", [name for name in sorted(varifold.models) if name.endswith("regressor")])
+def test_a_mean_of_targets_at_the_limit_is_not_rounded_past_it(name: str) -> None:
+    learner = varifold.models[name]()
+    for y, w in ((1e300, 1e-100), (9.9e149, 1e-100), (-1e150, 1.0)):
+        learner.learn_one({"a": 1.0}, y, w=w)
+    assert learner._engine.dump()[2]["target"][1] == -1e150
+    type(learner).from_bytes(learner.to_bytes())
+
+
 def test_a_large_weight_counts_as_the_largest_one() -> None:
     heavy, largest = varifold.AROW(), varifold.AROW()
     for step in range(20):

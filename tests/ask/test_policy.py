@@ -129,6 +129,23 @@ def test_thresholds_follow_the_paper():
         assert policy._tuning == pytest.approx(threshold)
 
 
+def test_passive_aggressive_chances_need_no_budget_by_worth():
+    policy = AskPolicy(0.5, by="paa", explore=1.0)
+    for step in range(400):
+        policy.decide({}, [{}, {"a": 1.0}, {"a": 0.5, "b": 0.5}][step % 3])
+    assert 190 <= policy.asked <= 210 + policy.burst
+
+
+@pytest.mark.parametrize("by", ["variable", "split", "paa"])
+@pytest.mark.parametrize("probabilities", [{}, {"a": 1.0}, {"a": 0.5, "b": 0.5}])
+def test_thresholds_stay_finite_and_above_0(by, probabilities):
+    for start in (1e-323, 1e308):
+        policy = AskPolicy(1.0, by=by)
+        policy._tuning = start
+        tunings = [policy.decide({}, probabilities).tuning for _ in range(20)]
+        assert 0.0 < min(tunings) <= max(tunings) <= 1e100
+
+
 def test_passive_aggressive_chances_spend_the_budget():
     policy = AskPolicy(0.1, by="paa")
     chances = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import varifold
 from varifold.checks.material import state
@@ -23,7 +25,7 @@ ONE: dict[str, Any] = {
     "array": np.array([[1.0]]),
     "frame": pd.DataFrame({"a": [1.0]}),
 }
-NO_WEIGHTS: list[Any] = ["1", 5, 3.0, {"a": 1.0}, {1.0}, pd.DataFrame({"a": [1.0]})]
+NO_WEIGHTS: list[Any] = ["1", 5, 3.0, {"a": 1.0}, {1.0}, pd.DataFrame({"a": [1.0]}), sparse.coo_matrix([[1.0]])]
 NO_NUMBERS: list[Any] = [
     ["1"],
     ["a"],
@@ -83,7 +85,9 @@ def test_weights_of_every_numeric_type(w: Any) -> None:
         assert state(many) == state(one)
 
 
-@pytest.mark.parametrize("y", [5, object(), "x", {"a": 1}, {"x"}])
+@pytest.mark.parametrize(
+    "y", [5, object(), "x", {"a": 1}, {"x"}, sparse.coo_matrix([[1.0]]), sparse.csr_array([[1.0]])]
+)
 def test_labels_that_are_no_sequence(y: Any) -> None:
     model = taught()
     for X in ONE.values():
@@ -147,6 +151,25 @@ def test_a_model_name_of_another_type(name: Any) -> None:
     assert name not in varifold.models
     with pytest.raises(UnknownNameError, match="a model's name is a str"):
         varifold.models[name]
+
+
+@pytest.mark.parametrize("coverage", [[0], [1], [math.nan], [10**400], [10**5_000], ["0.9"], [True]])
+def test_a_coverage_that_is_none(coverage: list[Any]) -> None:
+    model = varifold.OLVF(coverages=(0.9,))
+    with pytest.raises(ParameterError, match="a coverage lies above 0 and below 1"):
+        model.predict_set_one({"a": 1.0}, *coverage)
+
+
+@pytest.mark.parametrize("model", [None, 5, [], [10**5_000], varifold.OLVF])
+def test_a_learner_by_key_that_is_none(model: Any) -> None:
+    with pytest.raises(ParameterError, match="a learner is the name of a model"):
+        varifold.PerKey(model)
+
+
+@pytest.mark.parametrize("params", [{"C": 10**5_000}, {"max_features": 10**5_000}, {"costs": [10**5_000]}])
+def test_numbers_that_python_does_not_write(params: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="Got a number of thousands of digits"):
+        varifold.OLVF(**params)
 
 
 @pytest.mark.parametrize("params", [{"C": 10**400}, {"max_features": 10**30}, {"max_features": -(10**30)}, {"C": "1"}])

@@ -206,3 +206,23 @@ def test_a_frame_with_a_number_to_predict_is_rejected_before_each_is_a_class():
     assert len(model.classes) == 60
     model.learn_many(frame, numbers)  # the labels are known to be classes by now
     assert len(model.classes) == 200
+
+
+def test_columns_of_pyarrow_whose_offsets_lie_outside_their_memory_are_rejected() -> None:
+    """Such as of a file that was damaged, which pyarrow reads without checking it."""
+    offsets = pa.py_buffer(np.array([0, 1 << 30, 4], dtype=np.int32).tobytes())
+    wrong = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"text"))
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 99], type=pa.int32()), pa.array(["a"]), safe=False)
+    model = taught(("x", "y"))
+    before = state(model)
+    calls: list[Callable[[Any], Any]] = [
+        lambda column: model.predict_many(pa.table({"a": column})),
+        lambda column: model.learn_many(pa.table({"a": column}), ["x", "y"]),
+        lambda column: model.learn_many([{"a": 1.0}, {"a": 2.0}], column),
+        lambda column: model.learn_many(pa.table({"a": [1.0, 2.0]}), ["x", "y"], column),
+    ]
+    for column in (wrong, codes):
+        for call in calls:
+            with pytest.raises(DataError, match="of pyarrow cannot be read"):
+                call(column)
+    assert state(model) == before

@@ -64,6 +64,9 @@ def test_lines_are_read_as_the_standard_library_reads_them(installed: bool, monk
         (b'{"a": "\xff"}', "byte 0xff is not UTF-8"),
         (b'{"a": "\\ud800"}', "half of a surrogate pair"),
         (b"[" * 100_000, "nested too deep"),
+        (b"[" * 201 + b"]" * 201, "nested too deep"),
+        ('{"a": [' * 475 + "]}" * 475, "nested too deep"),
+        (b"[NaN, " + b"[" * 900 + b"]" * 901, "nested too deep"),
         ('{"a": 1}'.encode("utf-16"), "byte 0xff is not UTF-8"),
         (b'{"a": ' + b"1" * 5_000 + b"}", "thousands of digits"),
         ("{'a': 1}", "not JSON at character 2"),
@@ -72,6 +75,12 @@ def test_lines_are_read_as_the_standard_library_reads_them(installed: bool, monk
 def test_errors_say_where_a_text_is_not_json(text: bytes | str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_json(text)
+
+
+def test_wide_is_not_deep() -> None:
+    read_json(b"[" * 200 + b"]" * 200)
+    assert read_json("[" + ", ".join(['{"a": []}'] * 500) + "]") == [{"a": []}] * 500
+    assert read_json(b'"' + b"[" * 500 + b'"') == "[" * 500
 
 
 def test_what_orjson_rejects_is_read_by_the_standard_library() -> None:

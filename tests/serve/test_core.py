@@ -101,6 +101,34 @@ def test_an_instance_without_a_label_is_learned_by_those_that_can():
         assert (state.learned, len(state.waiting)) == (counted + 1, 0)
 
 
+@pytest.mark.parametrize("method", ["arowregressor", "copularegressor"])
+@pytest.mark.parametrize("key", [None, "key"])
+def test_errors_of_extreme_targets_are_stored(tmp_path: Path, method: str, key: str | None) -> None:
+    async def main() -> None:
+        for more in range(2):
+            models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+            models.open()
+            model = models["m"] if "m" in models else await models.create("m", method, {}, key)
+            for i in range(40):
+                body = {"x": {"a": i}, "y": 1.7e308 * (-1) ** i, "predict": True}
+                await send(model, {**body, **({} if key is None else {"key": i % 6})})
+            assert model.state.learner.steps == 40 * (more + 1)
+            assert 0.0 < model.state.monitor.error.mean < 2e100
+            assert orjson.loads(orjson.dumps(model.state.devices.dump())) == model.state.devices.dump()
+            await models.stop()
+
+    asyncio.run(main())
+
+
+def test_the_error_of_a_classifier_is_a_share_also_with_numbers_as_labels() -> None:
+    state = ModelState("m", AROW(), Limits())
+    rows = [({"x": {"a": 1}, "y": [10.0, 20.0][i // 20 % 2], "predict": True}, b"{}") for i in range(80)]
+    state.apply_rows(rows)
+    state.apply_rows([({"x": {"a": 1}, "y": [10.0, 20.0][i // 20 % 2]}, b"{}") for i in range(80)])
+    assert state.monitor.error.scored == 79 + 10  # all but the first, and every 8th
+    assert 0.0 < state.monitor.error.mean <= 1.0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_recovery_is_equal_to_the_bit(tmp_path: Path, method: str) -> None:
     state = run(tmp_path, mixed_work, method)

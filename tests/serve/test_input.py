@@ -90,6 +90,27 @@ def test_a_date_is_never_a_category_by_chance(client: httpx.Client, model: str) 
     assert client.get(f"/models/{model}").json()["steps"] == 0
 
 
+def test_a_row_that_is_nested_deep_does_not_end_a_batch(client: httpx.Client, model: str) -> None:
+    deep = '{"a": ' * 950 + "1" + "}" * 950
+    rows = ['{"x": {"a": 1}, "y": "up"}', f'{{"x": {{"a": 1}}, "y": {deep}}}', '{"x": {"a": 2}, "y": "up"}']
+    found = client.post(f"/models/{model}/batch", content="\n".join(rows)).text.splitlines()
+    assert [set(orjson.loads(line)) for line in found] == [{"seq"}, {"error", "status"}, {"seq"}]
+    for route in ("learn", "predict", "explain"):
+        refused = client.post(f"/models/{model}/{route}", content=f'{{"x": {{"a": 1}}, "w": {deep}}}')
+        assert refused.status_code == 400
+        assert "nested too deep" in refused.text
+
+
+def test_a_date_beyond_the_calendar_is_rejected(client: httpx.Client) -> None:
+    rules = {"time": "ts", "dates": {"made": ["age"]}}
+    assert client.put("/models/dated", json={"method": "arow", "input": rules}).status_code == 201
+    x = {"made": "9999-12-31T23:59:59Z", "ts": "0001-01-01T00:00:00+14:00"}
+    found = client.post("/models/dated/learn", json={"x": x, "y": "up"})
+    assert found.status_code == 422
+    assert "column 'made'" in found.json()["error"]
+    client.delete("/models/dated")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qs
 
 import httpx
 import orjson
@@ -21,7 +22,7 @@ import pytest
 
 from tests.serve.server import Server, instance
 from varifold import AROW
-from varifold.serve.http import model_routes, protocol
+from varifold.serve.http import messages, model_routes, protocol, server_routes
 from varifold.serve.http.app import App, BodyLimits
 from varifold.serve.http.openapi import document
 
@@ -297,3 +298,17 @@ def test_few_model_files_are_sent_at_a_time(make_server: Callable[..., Server]) 
         assert found is not None
         assert float(found[1]) >= 1
     assert server.stop() == 0
+
+
+def test_a_long_query_is_read_once_not_for_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def read(text: str) -> dict[str, list[str]]:
+        texts.append(text)
+        return parse_qs(text)
+
+    monkeypatch.setattr(messages, "parse_qs", read)
+    query = b"model=m&key=pump-7&" + b"a=1&" * 15_000
+    request = messages.Request({"query_string": query}, receive=None, send=None)  # type: ignore[arg-type]
+    wanted = [server_routes._wanted(request, {"model": "m", "keys": [key]}) for key in ("pump-7", "pump-8")]
+    assert (wanted, len(texts)) == ([True, False], 1)

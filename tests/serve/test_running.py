@@ -102,6 +102,8 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ("[models]\na = 5", "[models.a]: a model is described by an object or a table"),
         ("[models.a]\ninput = { tim = 'a' }", "did you mean time"),
         ("x = ", "cannot be read"),
+        ("port = 0\n[models.a]\nmethod = 'arwo'", "[models.a] of the configuration: there is no method 'arwo'"),
+        ("port = 0\n[models.a]\nparams = { scale = 1 }", "[models.a] of the configuration: The 'scale' parameter"),
     ],
 )
 def test_a_configuration_that_cannot_be_used(
@@ -276,6 +278,20 @@ def test_warnings_of_libraries_have_the_form_of_the_log() -> None:
         ("warning", None, "busy"),
         ("info", "plant", "started"),
     ]
+
+
+def test_invalid_requests_do_not_fill_the_log(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    before = server.log()
+    host, port = server.url.removeprefix("http://").split(":")
+    for text in (
+        b"no request\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n",
+    ):
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(text)
+            assert connection.recv(12).startswith(b"HTTP/1.1 ")
+    assert server.log() == before
 
 
 def test_a_request_in_progress_is_finished_and_one_that_hangs_is_not_waited_for(

@@ -21,6 +21,7 @@ _WITHOUT_PROBABILITIES = ("novelty", "random")
 _WITH_REGIONS = ("mixed", "change", "novelty")
 _THRESHOLDS = ("variable", "split")
 _THRESHOLD_STEP = 0.01
+_SMALLEST_TUNING, _LARGEST_TUNING = 1e-100, 1e100
 _LARGEST_WINDOW = 2_000
 _ADVANCE = 1_000
 """Instances whose budget by worth is spent at the start, when labels are worth most."""
@@ -250,11 +251,12 @@ class AskPolicy:
 
     def _tuned(self, value: float, *, requested: bool) -> float:
         """Return the threshold, or the smoothing constant that makes the mean chance the budget."""
+        tuning = self._tuning
         if self.by in _THRESHOLDS and (requested or self._credit + self._rate >= 1.0):
-            return self._tuning * (1.0 - _THRESHOLD_STEP if requested else 1.0 + _THRESHOLD_STEP)
-        if self.by == "paa" and 0.0 < value < 1.0:
-            return self._tuning * math.exp(0.02 * (1.0 - value / self._rate))
-        return self._tuning
+            tuning *= 1.0 - _THRESHOLD_STEP if requested else 1.0 + _THRESHOLD_STEP
+        if self.by == "paa" and 0.0 < value < 1.0 and self._rate > 0.0:
+            tuning *= math.exp(0.02 * (1.0 - value / self._rate))
+        return min(_LARGEST_TUNING, max(_SMALLEST_TUNING, tuning))
 
     def worth(self, x: Instance, probabilities: Probabilities) -> float:
         """Return the worth of the label of an instance; comparable only within one policy."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
-from varifold.base.frames import is_frame, is_series, open_frame
+from varifold.base.frames import check_arrow, is_frame, is_series, open_frame
 from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureValueError
@@ -73,7 +73,9 @@ def to_block(
         if y is not None or w is not None:
             raise DataError("a Block holds its own labels and weights; leave y and w out")
         return X
-    if y is not None and (isinstance(y, _NO_SEQUENCE) or hasattr(y, "columns") or not _is_iterable(y)):
+    for given in (y, w):
+        check_arrow(given)
+    if y is not None and (isinstance(y, _NO_SEQUENCE) or _is_table(y) or not _is_iterable(y)):
         raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one per instance")
     w = _weights(w)
     vocabulary = _table(vocabulary, Vocabulary)
@@ -111,6 +113,11 @@ def with_numbers(block: Block) -> Block:
     return block.with_targets(numbers_of[block.codes])
 
 
+def _is_table(given: Any) -> bool:
+    """Return whether this is a data frame or a SciPy matrix, which has no single sequence of values."""
+    return hasattr(given, "columns") or hasattr(given, "tocoo")
+
+
 def _is_iterable(given: Any) -> bool:
     """Return whether this can be iterated over; an array without dimensions cannot."""
     return isinstance(given, Iterable) and getattr(given, "ndim", 1) != 0
@@ -120,7 +127,7 @@ def _weights(w: Any) -> NDArray[np.float64] | None:
     """Convert sample weights to a float array; their count and signs are checked with the instances."""
     if w is None:
         return None
-    if isinstance(w, _NO_SEQUENCE) or hasattr(w, "columns") or not _is_iterable(w):
+    if isinstance(w, _NO_SEQUENCE) or _is_table(w) or not _is_iterable(w):
         raise DataError(f"w is a {type(w).__name__}; pass a sequence of weights, one per instance")
     if isinstance(w, np.ndarray) and w.dtype.kind in _NUMBERS and w.ndim == 1:
         return np.asarray(np.ma.filled(w.astype(np.float64), np.nan))  # NaN where masked, which is rejected

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from numbers import Real as Number
 from typing import Any, NamedTuple
 
-from varifold.base.params import Real
+from varifold.base.params import Real, text_of
 from varifold.errors import ParameterError
 
 
@@ -47,8 +47,8 @@ def coverage_index(owner: str, coverages: Sequence[float], coverage: float) -> i
     for place, known in enumerate(coverages):
         if known == coverage:
             return place
-    if isinstance(coverage, bool) or not isinstance(coverage, Number) or not 0.0 < float(coverage) < 1.0:
-        raise ParameterError(f"a coverage lies above 0 and below 1, such as 0.9. Got {coverage!r} instead.")
+    if isinstance(coverage, bool) or not isinstance(coverage, Number) or not 0 < coverage < 1:
+        raise ParameterError(f"a coverage lies above 0 and below 1, such as 0.9. Got {text_of(coverage)} instead.")
     if not coverages:
         raise ParameterError(
             f"this {owner} gives no intervals or sets: it was made with coverages=(). Make it with "

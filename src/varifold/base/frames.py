@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
 __all__ = [
+    "check_arrow",
     "check_columns",
     "check_labels",
     "interval_table",
@@ -57,12 +58,26 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
     import narwhals.stable.v1 as nw
     from narwhals.exceptions import DuplicateError
 
+    check_arrow(X)
     try:
         return nw.from_native(X, eager_only=True)
     except DuplicateError as error:
         names = list(X.column_names if hasattr(X, "column_names") else X.columns)  # columns are arrays in pyarrow
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         raise FeatureNameError(f"the frame has more than one column {twice[0]!r}; names are unique") from error
+
+
+def check_arrow(given: Any) -> None:
+    """Reject a table or column of pyarrow whose buffers do not fit together, such as one of a damaged file.
+
+    pyarrow does not check offsets when it reads them: they may lie outside the memory of the process.
+    """
+    if not type(given).__module__.startswith("pyarrow"):
+        return
+    try:
+        given.validate(full=True)
+    except (ValueError, IndexError) as error:  # ArrowInvalid, ArrowIndexError
+        raise DataError(f"the {type(given).__name__} of pyarrow cannot be read: {error}") from error
 
 
 def check_labels(labels: Iterable[Any], X: Any) -> None:

@@ -21,15 +21,34 @@ else:
 
 __all__ = ["read_json", "write_json"]
 
+_MOST_NESTED = 200
+"""Most objects and lists within one another: far more than are in use, and few enough to show and to write."""
+
 
 def read_json(text: bytes | str) -> Any:
     """Parse JSON; NaN becomes None, "not observed". Raise DataError with the position of a syntax error."""
     if orjson is not None:
         try:
-            return orjson.loads(text)
+            value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            pass  # the standard library reads it, or its error names the position
-    return _read_slowly(text)
+            value = _read_slowly(text)  # or its error names the position
+    else:
+        value = _read_slowly(text)
+    opening = (b"{", b"[") if isinstance(text, bytes) else ("{", "[")
+    if text.count(opening[0]) + text.count(opening[1]) > _MOST_NESTED and _is_deep(value):  # type: ignore[arg-type]
+        raise DataError("objects and lists are nested too deep")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether more than _MOST_NESTED objects and lists are within one another."""
+    level = [value]
+    for _ in range(_MOST_NESTED):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for values in inner for one in values if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _read_slowly(text: bytes | str) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from varifold.base.files import pack_label, unpack_label
+from varifold.base.params import text_of
 from varifold.base.registry import detectors, models
 from varifold.base.spec import nesting, read_model
-from varifold.errors import ModelFileError
+from varifold.errors import ModelFileError, ParameterError
 
 _KEY = "learner"
 _PAIRS = "pairs"
@@ -40,6 +41,10 @@ def make_learner(given: Any) -> Any:
     nothing else.
     """
     if not isinstance(given, str):
+        if isinstance(given, type) or not callable(getattr(given, "clone", None)):
+            raise ParameterError(
+                f"a learner is the name of a model, a text like 'arow:r=1', or a learner. Got {text_of(given)} instead."
+            )
         return given.clone()
     with nesting(given):
         return read_model(given, imports=False, detectors=True)()

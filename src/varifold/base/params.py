@@ -136,9 +136,17 @@ def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[
     for name, constraint in constraints.items():
         if name in values and not constraint.accepts(values[name]):
             raise ParameterError(
-                f"The {name!r} parameter of {owner} must be {constraint.describe()}. Got {values[name]!r} instead."
-                f"{_about_sizes(values[name])}"
+                f"The {name!r} parameter of {owner} must be {constraint.describe()}. "
+                f"Got {text_of(values[name])} instead.{_about_sizes(values[name])}"
             )
+
+
+def text_of(value: object) -> str:
+    """Return the text of a value for a message; Python writes no int of more than 4,300 digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a number of thousands of digits ({type(value).__name__})"
 
 
 def _about_sizes(value: object) -> str:

@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
 from varifold._engine.models.regression cimport RegressionModel, TargetStatistics
+from varifold._engine.names.reading cimport LARGEST as LARGEST_TARGET
 from varifold._engine.view cimport View
 from varifold.forest._growing cimport Split
 from varifold.forest._window cimport Row
@@ -29,6 +30,12 @@ cdef enum:
     WEIGHT = 0    # the numbers of a node or bin are stored in place of a classifier's label weights
     MEAN = 1      # of a node
     SUM = 1       # of a bin
+
+
+cdef inline void add_target(double* held, double y, double w) noexcept nogil:
+    """Add a target to the mean of a node, which rounding must not lead beyond the largest target."""
+    held[WEIGHT] += w
+    held[MEAN] = min(max(held[MEAN] + (y - held[MEAN]) * (w / held[WEIGHT]), -LARGEST_TARGET), LARGEST_TARGET)
 
 
 cdef class RegressionTrees(WindowTrees):
@@ -59,8 +66,7 @@ cdef class RegressionTrees(WindowTrees):
             held = self.nodes.counts_of(node)
             prediction += (held[MEAN] - prediction) * (held[WEIGHT] / (held[WEIGHT] + self.smoothing))
             if w > 0.0:
-                held[WEIGHT] += w
-                held[MEAN] += (y - held[MEAN]) * (w / held[WEIGHT])
+                add_target(held, y, w)
             if self.nodes.left[node] == 0:
                 return prediction
             node = self.child_of(node, &self.current)
@@ -118,9 +124,7 @@ cdef class RegressionTrees(WindowTrees):
         sums[SUM] += r.w * ((r.target - self.centre) / self.unit)
 
     cdef void count_row(self, int32_t node, Row* r) noexcept nogil:
-        cdef double* held = self.nodes.counts_of(node)
-        held[WEIGHT] += r.w
-        held[MEAN] += (r.target - held[MEAN]) * (r.w / held[WEIGHT])
+        add_target(self.nodes.counts_of(node), r.target, r.w)
 
     cdef bint weigh_node(self, int32_t node, int32_t* order, Py_ssize_t n) noexcept nogil:
         """Average the targets of a node's rows and set their unit; return whether they can be split."""

@@ -119,13 +119,20 @@ class _Process:
 
     async def run(self) -> int:
         """Recover, serve, stop."""
+        with _bound(self.settings.host, self.settings.port) as listening:
+            return await self._run(listening)
+
+    async def _run(self, listening: socket.socket) -> int:
         settings = self.settings
-        listening = _bound(settings.host, settings.port)
         budget = ServerBudget(settings.memory, settings.model_memory)
         models = Models(settings.folder, settings.policy, settings.limits, self._fatal, budget)
         tempfile.tempdir = str(models.folder)  # spill files of learners by key go into the server's folder
         models.open()
-        await self._make(models)
+        try:
+            await self._make(models)
+        except VarifoldError:
+            await models.stop()
+            raise
         app = App(models, self.tokens, settings.bodies, local_only=settings.local)
         most = most_connections(settings.connections)
         config = uvicorn.Config(
@@ -167,7 +174,10 @@ class _Process:
         """Make the models of the settings that do not exist."""
         for name, spec in self.settings.models.items():
             if name not in models:
-                await models.create(name, spec.method, spec.params, spec.key, spec.rules)
+                try:
+                    await models.create(name, spec.method, spec.params, spec.key, spec.rules)
+                except VarifoldError as error:
+                    raise ParameterError(f"[models.{name}] of the configuration: {error}") from error
                 log.info(f"made, of the method {spec.method!r}", name)
             else:
                 log.info("exists; its method, parameters and key in the configuration are not used", name)

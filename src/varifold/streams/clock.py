@@ -39,7 +39,10 @@ def parse_time(value: Any) -> datetime:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     if isinstance(value, np.datetime64):
-        return parse_time(value.astype("datetime64[us]").item())
+        value = value.astype("datetime64[us]").item()  # an int beyond the year 9999
+        if isinstance(value, datetime):
+            return value
+        raise DataError(f"a date is missing, or not within the years 1 to 9999; write {EXAMPLES}")
     found = _from_text(value.strip()) if isinstance(value, str) else None
     if found is None:
         found = _from_number(value)

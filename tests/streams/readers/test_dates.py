@@ -22,6 +22,7 @@ from varifold.streams import read
 from varifold.streams.clock import looks_like_time, parse_time
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.context import inferred_type
+from varifold.streams.readers.dates import Dates
 
 PARTS = {"made": ["hour", "weekday", "month", "day", "year", "elapsed", "age"], "when": ["hour"]}
 ROWS = [
@@ -220,6 +221,20 @@ def test_the_order_of_dates_also_holds_for_the_time_of_the_rows(
 def test_a_number_that_is_too_large_for_a_float_is_no_point_in_time() -> None:
     with pytest.raises(DataError, match="is not a point in time"):
         parse_time(10**400)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-01:00"])
+def test_dates_that_are_beyond_the_calendar_in_utc_are_rejected(text: str) -> None:
+    dates = Dates({"made": ["elapsed", "age"]}, "at")
+    for value, at in ((text, "2026-03-04"), ("2026-03-04", text)):
+        with pytest.raises(DataError, match="not within the years 1 to 9999"):
+            dates.features("made", value, at)
+
+
+@pytest.mark.parametrize("value", [np.datetime64("10000-01-01"), np.datetime64("NaT")])
+def test_a_date_of_numpy_that_is_no_date_of_python_is_rejected(value: np.datetime64) -> None:
+    with pytest.raises(DataError, match="missing, or not within the years 1 to 9999"):
+        parse_time(value)
 
 
 @pytest.mark.parametrize(("others", "rejected"), [(0, True), (2, True), (3, False), (19, False)])

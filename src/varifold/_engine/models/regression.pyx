@@ -5,6 +5,7 @@ import numpy as np
 from libc.math cimport sqrt
 
 from varifold._engine.models.model cimport Model, Components
+from varifold._engine.names.reading cimport LARGEST
 from varifold._engine.view cimport View
 
 from varifold._engine.state import checked_array
@@ -17,7 +18,7 @@ cdef class TargetStatistics:
         """Update the statistics with a target."""
         cdef double weight = self.weight + w
         cdef double d = y - self.mean
-        self.mean += d * (w / weight)
+        self.mean = min(max(self.mean + d * (w / weight), -LARGEST), LARGEST)  # rounding may lead beyond them
         # the product is below 0 if a mean of tiny weight is rounded past y
         self.squares = min(self.squares + max(d * w * (y - self.mean), 0.0), 1e300)
         self.weight = weight
@@ -30,7 +31,7 @@ cdef class TargetStatistics:
     def fill(self, dict arrays):
         """Restore what dump() returned, from the array `target`."""
         numbers = checked_array(arrays, "target", "f", (3,))
-        if not (numbers[0] >= 0.0 and numbers[2] >= 0.0 and abs(numbers[1]) <= 1e150):
+        if not (numbers[0] >= 0.0 and numbers[2] >= 0.0 and abs(numbers[1]) <= LARGEST):
             raise ValueError(f"target statistics of {numbers.tolist()}")
         self.weight, self.mean, self.squares = numbers.tolist()
         self.deviation = sqrt(self.squares / self.weight) if self.squares > 0.0 and self.weight > 0.0 else 0.0

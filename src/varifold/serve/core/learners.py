@@ -42,6 +42,8 @@ _MOST_IN_MEMORY = 10_000
 _MOST_NAMED = 5
 """Most features named for an anomaly."""
 
+_LARGEST_LOSS = 1e100
+
 Instance = Mapping[str, Any]
 """Features by name."""
 
@@ -177,8 +179,6 @@ def _for_json(probabilities: dict[Any, float]) -> dict[Any, float] | list[list[A
     return probabilities if len(names) == len(probabilities) else [[y, p] for y, p in probabilities.items()]
 
 
-def loss(prediction: Any, label: Any) -> float:
-    """Return the loss of a prediction: 0 or 1 for labels, the absolute error of a float for a number."""
-    if isinstance(prediction, float) and isinstance(label, float | int):
-        return abs(prediction - label)
-    return float(prediction != label)
+def loss(prediction: Any, label: Any, *, number: bool) -> float:
+    """Return the loss of a prediction: 0 or 1 for labels; for a number the absolute error, bounded to be summed."""
+    return min(_LARGEST_LOSS, abs(prediction - label)) if number else float(prediction != label)

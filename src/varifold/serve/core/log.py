@@ -52,9 +52,12 @@ class _Formatter(logging.Formatter):
 
 
 def configure(form: str) -> None:
-    """Write the logs of the server, and warnings of the libraries, to standard error, as "text" or "json"."""
+    """Write the logs of the server, and warnings of the libraries, to standard error, as "text" or "json".
+
+    uvicorn warns of each request that is invalid: clients without a token could fill the disk with the log.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(json=form == "json"))
     logging.getLogger().handlers = [handler]
     logging.getLogger("varifold.serve").setLevel(logging.INFO)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)

@@ -278,7 +278,7 @@ class ModelState:
                 monitor.observe(x)
                 monitor.labelled()
                 if scored is not None:
-                    monitor.scored(learners.loss(scored, y))
+                    monitor.scored(learners.loss(scored, y, number=labels is None))
         self.seq = seq
         self.learned += len(learned)
         if learned:
@@ -381,7 +381,7 @@ class ModelState:
                 return None
             chance, confidence = body["drawn"]
             self.asking.score(judged == y, chance, confidence)
-        return None if judged is None else learners.loss(judged, y)
+        return None if judged is None else learners.loss(judged, y, number=self._labels is None)
 
     def _count_label(self, x: learners.Instance, y: Any, loss: float | None, delay: int | None) -> None:
         """Count a learned label, the loss of the prediction before it, and the milliseconds between the two."""

@@ -97,6 +97,7 @@ class Request:
     renewed: Callable[[], Grant | None] = lambda: EVERYTHING
     """Returns what the token allows by now, None for nothing: a response without end outlives a token."""
     _headers: dict[bytes, bytes] | None = None
+    _query: dict[str, list[str]] | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """Return a header by its lower-case name; the last one wins."""
@@ -106,7 +107,9 @@ class Request:
 
     def query(self, name: str) -> str | None:
         """Return a query parameter."""
-        values = parse_qs(self.scope["query_string"].decode("latin-1")).get(name)
+        if self._query is None:  # a stream of events asks for each event, and a query may have 64 KiB
+            self._query = parse_qs(self.scope["query_string"].decode("latin-1"))
+        values = self._query.get(name)
         return values[0] if values else None
 
     async def body(self, most: int) -> bytes:

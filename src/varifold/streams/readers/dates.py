@@ -24,7 +24,10 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def _plain(t: datetime) -> datetime:
     """Remove the time zone; a time with a zone becomes UTC."""
-    return t if t.tzinfo is None else t.astimezone(UTC).replace(tzinfo=None)
+    try:
+        return t if t.tzinfo is None else t.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError as error:
+        raise DataError(f"{t.isoformat()!r} is in UTC not within the years 1 to 9999") from error
 
 
 PARTS: dict[str, Callable[[datetime], float | str]] = {
