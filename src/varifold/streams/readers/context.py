@@ -292,8 +292,10 @@ class Context:
         texts = list(dict.fromkeys(sample))[:MOST]
         if name not in self.warned and are_numbers(texts):
             self.warned.add(name)
-            category = f"types={{{name!r}: 'category'}} (--types {name}=category)"
-            warn_of_numbers(name, texts[0], f"write them without quotes, or suppress this warning with {category}")
+            numeric = f"types={{{name!r}: 'numeric'}} (--types {name}=numeric)"
+            if parse_number(texts[0], *self.written.separators) is None:
+                numeric += " with decimal or thousands (--decimal, --thousands)"
+            warn_of_numbers(name, texts[0], f"{numeric} reads the numbers, 'category' suppresses this warning")
 
     @property
     def written(self) -> Notation:
