@@ -27,8 +27,9 @@ def add_parser(subparsers: Any) -> None:
         "predict",
         help="predict every row of files with a saved model",
         description="Predict every row of files with a saved model, which does not learn from them. The model file "
-        "remembers id, time and types of the columns it learned from; options given here come first. The target is not "
-        "read unless --target names it. A model with coverages also gives low and high, or the set of labels.",
+        "remembers how the files it learned from were read; options given here come first, and for standard input they "
+        "are needed again. The target is not read unless --target names it. A model with coverages also gives low and "
+        "high, or the set of labels.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")

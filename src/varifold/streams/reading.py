@@ -266,8 +266,8 @@ def _stream_of(paths: Any, context: Context, format: str | None, encoding: str |
 
 
 def column_names(path: str | os.PathLike[str]) -> set[str]:
-    """Return the columns of a file, as far as its first rows show them."""
-    stream = read([path], block_rows=100)
+    """Return the columns of a file, as far as its first rows show them, also of rows that cannot be read."""
+    stream = read([path], block_rows=100, on_error="skip")
     stream._context.names_only = True
     next(iter(stream.blocks()), None)
     return {str(name) for name in stream.columns} | set(stream.ignored)

@@ -205,6 +205,9 @@ def _convert(context: Context, x: dict[Any, Any]) -> None:
     for name, value in x.items():
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
+            if context.names_only:
+                changed[name] = None
+                continue
             raise DataError(
                 f"column {name!r} holds a list; a value is a number, a string or null: leave it out, "
                 f"ignore=[{name!r}] (--ignore {name})"
