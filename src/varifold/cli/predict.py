@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             write(list(_records(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
-        raise DataError(f"{' '.join(args.files)} has no instances")
+        raise source.no_instances(" ".join(args.files), stream.problems)
     features.warn(args.model)
     skipped = f", {plural(stream.skipped, 'row')} could not be read" if stream.skipped else ""
     print(f"{plural(rows, 'row')} predicted{skipped}", file=sys.stderr)

@@ -254,7 +254,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
     if first.scored == 0 and stream is not None and stream.error is not None:
         raise stream.error
     if first.instances == 0:
-        raise DataError(f"{given.name} has no instances")
+        raise source.no_instances(given.name, given.problems)
     if first.scored == 0:
         raise DataError(
             f"none of the {first.instances:,} instances of {given.name} that count has a label or target; `varifold "
