@@ -93,8 +93,10 @@ def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             (f"{_number(record['lowest'])} to {_number(record['highest'])}", "range of the target"),
             (f"{record['columns']:,}", "columns seen"),
         ]
-    cost, constant, label = record.get("costs") or (None, None, "")
-    costs = [] if cost is None else [(_number(cost), "cost per row"), (_number(constant), f"if always {label}")]
+    costs = []
+    if record.get("costs"):
+        cost, constant, label = record["costs"]
+        costs = [(_number(cost), "cost per row"), (_number(constant), f"if always {label}")]
     return [
         *costs,
         (f"{1 - record['error']:.1%}", "of the predictions are right"),
