@@ -169,6 +169,7 @@ class _Reader:
                 decimal, thousands = notations.get(column, POINT).separators
                 sample = [cell.replace(thousands, "") for cell in cells[column]] if thousands else cells[column]
                 roles.append(_ROLES[context.column(column, sample, decimal=decimal).type])
+        context.report_units()
         return roles
 
     def batches(self) -> Iterator[Batch]:

@@ -183,6 +183,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
         if not column.given and cells:
             column.type = "text" if inferred_type(cells) == "text" else "category"
             column.revised = column.type == "category" and others[name] >= len(cells)
+    context.report_units()
 
 
 def _prepare(context: Context, row: Row) -> None:
