@@ -36,7 +36,7 @@ for name, part in (("before", slice(100, 1200)), ("during", slice(1200, 2000)), 
 
 # %%
 # The width is a multiple of the error expected with the features that are present, learned from past errors. When these
-# features fail for the first time the band follows the errors; the next time it is wide from the start.
+# features fail for the first time the band follows the errors; the next time it starts wider.
 
 at, error = np.arange(20, len(y)), y[20:] - result.predictions.predicted[20:]
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
