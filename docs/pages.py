@@ -221,9 +221,10 @@ def citing() -> str:
         "",
     ]
     seen: dict[tuple[str, str, str, str], list[str]] = {}
-    for name in sorted(models.class_names().values()):
-        for entry in _references(inspect.getdoc(models[name]) or ""):
-            seen.setdefault(entry, []).append(name)
+    for registry in (models, detectors, transformers):
+        for name in sorted(registry.class_names().values()):
+            for entry in _references(inspect.getdoc(registry[name]) or ""):
+                seen.setdefault(entry, []).append(name)
     for (authors, title, place, year), names in sorted(seen.items(), key=lambda item: item[1]):
         key = f"{re.sub(r'[^a-z]', '', authors.split(' and ')[0].split()[-1].lower())}{year}{names[0]}"
         lines += [

@@ -1,4 +1,4 @@
-"""Predict the death of intensive-care patients; compare what values and the choice of tests tell."""
+"""Predict the death of intensive-care patients; compare the values with the choice of tests."""
 
 import sys
 

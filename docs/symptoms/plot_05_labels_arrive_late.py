@@ -54,6 +54,6 @@ plt.show()
 
 # %%
 # **Conclusion.** The later the labels, the higher the curve: nothing can be right before the first of them, and the
-# stream changes meanwhile. ``auto`` also waits for the labels of its predictions to weigh its experts; with labels 500
-# readings late it catches up with ``arow`` only after these 3,000 readings. That every second label never arrives costs
+# stream changes meanwhile. ``auto`` also waits for the labels of its predictions to weight its experts; with labels 500
+# readings late it has nearly caught up with ``arow`` after 3,000 readings. That every second label never arrives costs
 # hardly anything.

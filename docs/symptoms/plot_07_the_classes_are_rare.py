@@ -1,4 +1,6 @@
 """
+.. index:: ! imbalanced classes, ! class imbalance
+
 One class is rare
 =================
 
@@ -45,7 +47,7 @@ ax.barh(places - 0.2, [recall for _, recall, _ in rows], height=0.38, label="fau
 ax.barh(places + 0.2, [precision for _, _, precision in rows], height=0.38, label="correct alarms")
 ax.set(yticks=places, yticklabels=[name for name, *_ in rows], xlim=(0, 1))
 ax.invert_yaxis()
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="upper right")
 plt.show()
 
 # %%

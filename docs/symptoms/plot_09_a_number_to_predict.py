@@ -44,5 +44,5 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# **Conclusion.** ``AutoRegressor`` has the lowest error from the first window on, with and without outages (grey);
-# the scaled linear regression needs some 800 readings to come near it.
+# **Conclusion.** ``AutoRegressor`` has the lowest error or nearly so in every window, during outages (grey) and between
+# them; the scaled linear regression needs some 800 readings to come near it.

@@ -35,8 +35,8 @@ for name, part in (("before", slice(100, 1200)), ("during", slice(1200, 2000)), 
     print(f"{name:7} {covered[part].mean():.1%} of the targets inside, mean width {(high - low)[part].mean():.1f}")
 
 # %%
-# The width is a multiple of the error expected with the features that are present, learned from past errors. At the
-# start of the first outage the band follows the errors; later it starts wider.
+# The width is a multiple of the error expected with the features that are present, learned from past errors. When these
+# features fail for the first time the band follows the errors; the next time it starts wider.
 
 at, error = np.arange(20, len(y)), y[20:] - result.predictions.predicted[20:]
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")

@@ -49,7 +49,7 @@ for name, stretch in {"all": slice(500, 4000), "silence": slice(1000, 1400), "ne
     print(f"{name:8} {np.mean(p_values[stretch] <= 0.02):.2%} alarms")
 
 # %%
-# Labels are not needed, but an operator who confirms or rejects an alarm knows something. ``label_one`` lets the
+# Labels are not needed, but use those of an operator who confirms or rejects alarms. ``label_one`` lets the
 # experts that were right gain weight; it does not learn the reading again.
 
 print({name: round(weight, 2) for name, weight in detector.weights.items()})

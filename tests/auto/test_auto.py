@@ -239,6 +239,14 @@ def test_the_report_counts_the_first_instances_of_labels_as_errors():
     assert "recent error 100.0%" in str(model.report())
 
 
+def test_the_report_gives_the_step_of_each_vanished_feature():
+    model = varifold.AutoClassifier(budget="fast")
+    for t in range(900):
+        ends = {"first": 300, "second": 400, "third": 400}
+        model.learn_one({"a": t % 7} | {name: t % 5 for name, end in ends.items() if t < end}, t % 7 > 3)
+    assert "Vanished: second, third, first (last seen at steps 400, 300)." in str(model.report())
+
+
 def test_the_report_lists_vanished_and_new_features_and_a_rise_of_the_error():
     rng = np.random.default_rng(5)
     model = varifold.AutoClassifier(budget="fast")
@@ -248,7 +256,7 @@ def test_the_report_lists_vanished_and_new_features_and_a_rise_of_the_error():
         model.learn_one(x, signal > 0)
         if t == 1249:
             before = str(model.report())
-    assert "Vanished: old" in before
+    assert "Vanished: old (last seen at step 1,060)." in before
     assert "New and already important: new" in before
     assert "The error rose" not in before
     assert "The error rose" in str(model.report())

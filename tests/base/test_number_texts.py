@@ -68,11 +68,22 @@ def test_pairs_of_a_csv_reader():
 def test_json_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"p": f"{i}.25", "y": y}) for i, y in enumerate(LABELS)))
-    with pytest.warns(VarifoldWarning, match=r"'p' holds numbers as texts.*--types p=category") as caught:
+    with pytest.warns(VarifoldWarning, match=r"'p' holds numbers as texts.*--types p=numeric\) reads") as caught:
         list(streams.read(path, target="y").blocks())
     assert len(caught) == 1
+    (block,) = streams.read(path, target="y", types={"p": "numeric"}).blocks()
+    assert list(block.rows())[3] == {"p": 3.25}
     list(streams.read(path, target="y", types={"p": "category"}).blocks())
     list(streams.read(path, target="y", key="p").blocks())
+
+
+def test_json_lines_with_decimal_commas(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"p": f"{i},25", "y": y}) for i, y in enumerate(LABELS)))
+    with pytest.warns(VarifoldWarning, match=r"--types p=numeric\) with decimal or thousands"):
+        list(streams.read(path, target="y").blocks())
+    (block,) = streams.read(path, target="y", types={"p": "numeric"}, decimal=",").blocks()
+    assert list(block.rows())[3] == {"p": 3.25}
 
 
 def test_a_column_is_reported_once():

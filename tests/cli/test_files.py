@@ -140,6 +140,15 @@ def test_rows_that_cannot_be_read(capsys, tmp_path):
     assert "skipped: " in err
 
 
+def test_the_reason_is_given_if_every_row_is_skipped(tmp_path, capsys):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"tags": ["a"], "y": 1}\n' * 20)
+    for command in (["run", str(path), "--target", "y"], ["detect", str(path), "--ignore", "y"]):
+        assert main([*command, "--on-error", "skip"]) == 1
+        assert "has no instances; the first row that was skipped: " in (err := capsys.readouterr().err)
+        assert "line 1: column 'tags' holds a list" in err
+
+
 def partial_run(out, form):
     return json.loads(out) if form == "json" else next(csv.DictReader(io.StringIO(out)))
 

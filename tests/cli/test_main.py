@@ -32,6 +32,8 @@ def fails(capsys, *argv):
         (["bench", "run", "--model", "auto"], "bench run does not know '--model'; did you mean --models"),
         (["bench", "report", "--htm", "a"], "bench report does not know '--htm'; did you mean --html"),
         (["data", "show", "synthetic", "--polt", "a"], "data show does not know '--polt'; did you mean --plot"),
+        (["run", "a.csv", "--ignore", "b", "c"], "does not know 'c'; did you mean --ignore b,c?"),
+        (["follow", "--target", "y", __file__], f"it reads standard input: varifold follow ... < {__file__}"),
         (["run", "a.csv"], "--target"),
         (["run", "a.csv", "--target", "y", "--data", "german"], "either"),
         (["run", "--data", "german", "--target", "y"], "for files"),

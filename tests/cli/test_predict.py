@@ -62,6 +62,20 @@ def test_a_model_remembers_how_its_data_was_read(model: Path) -> None:
     assert found["types"] == {"a": "numeric", "b": "numeric", "valve": "category", "device": "category"}
 
 
+def test_a_model_remembers_ignored_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = tmp_path / "a.jsonl", tmp_path / "a.model"
+    when = [f"2026-01-{day:02}T10:00:00Z" for day in range(1, 29)]
+    rows = [{"ts": each, "tags": ["a"], "p": i % 2, "y": "pq"[i % 2]} for i, each in enumerate(when)]
+    data.write_text("\n".join(map(json.dumps, rows)))
+    options = ["--target", "y", "--time", "ts", "--ignore", "tags", "--model", "arow", "--save", str(model)]
+    assert main(["run", str(data), *options]) == 0
+    assert main(["predict", str(model), str(data)]) == 0
+    assert main(["explain", str(model), "--data", str(data), "--row", "3"]) == 0
+    data.write_text('{"ts": \n' + data.read_text())
+    assert main(["predict", str(model), str(data), "--on-error", "skip"]) == 0
+    assert "28 rows predicted, 1 row could not be read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("labelled", [True, False])
 def test_predictions_of_rows_with_and_without_labels(
     model: Path, tmp_path: Path, labelled: bool, capsys: pytest.CaptureFixture[str]

@@ -45,6 +45,18 @@ def test_a_run_and_its_model_have_the_same_page(capsys, tmp_path, rows):
     assert str(tmp_path) not in run_page.read_text()
 
 
+def test_a_run_with_costs_shows_them(capsys, tmp_path, rows):
+    model, page = tmp_path / "p.model", tmp_path / "page.html"
+    argv = ["run", str(rows), "--target", "state", "--model", "auto:budget=fast", "--costs", "fault=5"]
+    assert main([*argv, "--save", str(model), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    cost, constant = found["cost"]["mean"], found["constant_cost"]["mean"]
+    assert cost < constant
+    assert f"{cost:.4g} cost per row" in text(page)
+    assert f"{constant:.4g} if always {found['constant_cost']['label']}" in text(page)
+
+
 def test_one_row_is_singular(tmp_path):
     data, page = tmp_path / "a.csv", tmp_path / "page.html"
     data.write_text("a,y\n1,up\n2,up\n3,down\n")

@@ -312,14 +312,17 @@ def test_a_target_that_no_line_has_is_told() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 40, 200])
-def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "remedy"), [("{},5", "write them without quotes"), ("serial {}", "if they identify the rows")]
+)
+def test_labels_most_of_which_differ_stop_it_before_they_are_learned(size: int, pattern: str, remedy: str) -> None:
     def follower(regressor: Any) -> Follower:
         return Follower.open(None, "model", AROW(), InputRules(target="state"), Limits(), regressor)
 
-    lines = [line(i, state=f"{i},5") for i in range(200)]
+    lines = [line(i, state=pattern.format(i)) for i in range(200)]
     groups = [lines[k : k + size] for k in range(0, 200, size)]
     stopped = follower(AROWRegressor)
-    with pytest.raises(DataError, match=r"different labels among the first .*--target-type class"):
+    with pytest.raises(DataError, match=rf"different labels among the first .*{remedy}.*--target-type class"):
         list(map(stopped.process, groups))
     assert stopped.state.learner.steps <= 50
     given = follower(None)  # --target-type class

@@ -15,10 +15,12 @@ from varifold.base.traits import Feature
 
 _MOST = 100
 """Largest number of changes of one kind in a report; the latest are kept."""
+_NAMED = 5
+"""Most names of a list that are spelled out."""
 _WORDS = {
-    "vanished": ("Vanished", "last seen at step {:,}"),
-    "new": ("New and already important", "since step {:,}"),
-    "new unit": ("Values in another unit or of another size", "detected at step {:,}; their scaling was reset"),
+    "vanished": ("Vanished", "last seen at {}"),
+    "new": ("New and already important", "since {}"),
+    "new unit": ("Values in another unit or of another size", "detected at {}; their scaling was reset"),
 }
 
 
@@ -46,7 +48,9 @@ def _describe(group: list[Change]) -> str:
     if first.what not in _WORDS:
         return first.detail
     title, when = _WORDS[first.what]
-    return f"{title}: {_join([change.feature for change in group])} ({when.format(first.step)})."
+    steps = list(dict.fromkeys(f"{change.step:,}" for change in group[:_NAMED]))
+    at = f"step{'' if len(steps) == 1 else 's'} {', '.join(steps)}"
+    return f"{title}: {_join([change.feature for change in group])} ({when.format(at)})."
 
 
 _SHOWN = 5
@@ -278,7 +282,7 @@ def _new_and_influential(steps: int, features: Mapping[Any, Feature]) -> dict[An
     }
 
 
-def _join(names: list[Any], most: int = 5) -> str:
+def _join(names: list[Any], most: int = _NAMED) -> str:
     """Join the first names."""
     shown = ", ".join(str(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

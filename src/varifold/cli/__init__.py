@@ -81,11 +81,21 @@ def _dispatch(arguments: list[str]) -> int:
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         used = _used(commands[args.command], args)
-        options = [o for action in used._actions for o in action.option_strings]
         name = used.prog.removeprefix(f"{parser.prog} ")
-        return _complain(f"{name} does not know {unknown[0]!r}{nearest(unknown[0], options)}", USAGE)
+        return _complain(f"{name} does not know {unknown[0]!r}{_hint(used, arguments, unknown[0])}", USAGE)
     code: int = modules[args.command].run(args)
     return code
+
+
+def _hint(parser: argparse.ArgumentParser, arguments: list[str], unknown: str) -> str:
+    """Guess what an argument that the parser does not know was meant to be."""
+    options = {o: str(action.metavar) for action in parser._actions for o in action.option_strings}
+    option, value = ["", "", *arguments][(at := arguments.index(unknown)) : at + 2]
+    if options.get(option, "").endswith(",...") and not unknown.startswith("-"):
+        return f"; did you mean {option} {value},{unknown}?"
+    if parser.prog.endswith(" follow") and os.path.isfile(unknown):
+        return f"; it reads standard input: varifold follow ... < {unknown}"
+    return nearest(unknown, list(options))
 
 
 def _used(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from varifold.cli.numbers import natural, share
 from varifold.cli.output import number, print_json, table
 from varifold.cli.targets import check_target
 from varifold.cli.writers import FORMATS, open_writer
-from varifold.errors import DataError, ParameterError
+from varifold.errors import ParameterError
 from varifold.streams import Batch
 
 _MOST = 10
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
                 seen.add(records, batch)
                 write(records)
     if seen.rows == 0:
-        raise DataError(f"{' '.join(args.files)} has no instances")
+        raise source.no_instances(" ".join(args.files), stream.problems)
     if args.save:
         detector.reading = remembered.noted(args, stream)
         detector.save(args.save)

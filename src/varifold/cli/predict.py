@@ -27,8 +27,9 @@ def add_parser(subparsers: Any) -> None:
         "predict",
         help="predict every row of files with a saved model",
         description="Predict every row of files with a saved model, which does not learn from them. The model file "
-        "remembers id, time and types of the columns it learned from; options given here come first. The target is not "
-        "read unless --target names it. A model with coverages also gives low and high, or the set of labels.",
+        "remembers how the files it learned from were read; options given here come first, and for standard input they "
+        "are needed again. The target is not read unless --target names it. A model with coverages also gives low and "
+        "high, or the set of labels.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             write(list(_records(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
-        raise DataError(f"{' '.join(args.files)} has no instances")
+        raise source.no_instances(" ".join(args.files), stream.problems)
     features.warn(args.model)
     skipped = f", {plural(stream.skipped, 'row')} could not be read" if stream.skipped else ""
     print(f"{plural(rows, 'row')} predicted{skipped}", file=sys.stderr)

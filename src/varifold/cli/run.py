@@ -204,19 +204,22 @@ def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: 
     if given.stream is not None:
         learner.reading = remembered.noted(args, given.stream)
     if summary is not None:
-        from varifold.report.record import run_record
-
-        learner.reading = {**learner.reading, "run": run_record(summary, given.title)}
+        learner.reading = {**learner.reading, "run": _record(args, summary, given)}
     learner.save(args.save)
+
+
+def _record(args: argparse.Namespace, summary: Summary, given: source.Input) -> dict[str, Any]:
+    """Return the record of the run for a page about its model."""
+    from varifold.report.record import run_record
+
+    return run_record(summary, given.title, costs.facts(args.costs, summary))
 
 
 def _write_page(args: argparse.Namespace, summary: Summary, given: source.Input) -> None:
     """Write the page about the run."""
-    from varifold.report.record import run_record
-
     learner = summary.learner
     learner.reading = {**learner.reading, **({"target": args.target} if args.target else {})}
-    report.write_page(args.html, learner, given.title, run_record(summary, given.title))
+    report.write_page(args.html, learner, given.title, _record(args, summary, given))
 
 
 def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
@@ -254,7 +257,7 @@ def _check_result(args: argparse.Namespace, given: source.Input, summary: Summar
     if first.scored == 0 and stream is not None and stream.error is not None:
         raise stream.error
     if first.instances == 0:
-        raise DataError(f"{given.name} has no instances")
+        raise source.no_instances(given.name, given.problems)
     if first.scored == 0:
         raise DataError(
             f"none of the {first.instances:,} instances of {given.name} that count has a label or target; `varifold "

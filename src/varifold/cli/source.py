@@ -170,7 +170,7 @@ class Input:
         if self.whole is None:
             blocks = list(self.stream.blocks())
             if not blocks:
-                raise DataError(f"{self.name} has no instances")
+                raise no_instances(self.name, self.problems)
             self.whole = concatenate(blocks)
         return self.whole
 
@@ -238,6 +238,12 @@ def blocks_of(args: argparse.Namespace) -> Iterator[Block]:
     yield from stream.blocks()
     if stream.skipped:
         print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)
+
+
+def no_instances(name: str, problems: Sequence[str]) -> DataError:
+    """Return the error about input without an instance, with what was wrong with the first row that was skipped."""
+    skipped = f"; the first row that was skipped: {problems[0]}" if problems else ""
+    return DataError(f"{name} has no instances{skipped}")
 
 
 def title_of(files: Sequence[str]) -> str:

@@ -137,6 +137,7 @@ def _features(ax: Any, at: Any, curves: list[Any], points: int) -> None:
     ax.plot(at, present, color=BLUE, linewidth=1.5)
     ax.set_ylim(0, 1.2 * max(1.0, float(alive.max(initial=0.0))))
     ax.set_ylabel("columns")
+    ax.yaxis.get_major_locator().set_params(integer=True)
     if len(at):
         ends = [(float(alive[-1]), f"alive {alive[-1]:,.0f}", "#2B7FAE")]
         if present[-1] < 0.97 * alive[-1]:

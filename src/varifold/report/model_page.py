@@ -93,7 +93,12 @@ def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
             (f"{_number(record['lowest'])} to {_number(record['highest'])}", "range of the target"),
             (f"{record['columns']:,}", "columns seen"),
         ]
+    costs = []
+    if record.get("costs"):
+        cost, constant, label = record["costs"]
+        costs = [(_number(cost), "cost per row"), (_number(constant), f"if always {label}")]
     return [
+        *costs,
         (f"{1 - record['error']:.1%}", "of the predictions are right"),
         (f"{1 - record['baseline']:.1%}", "if the most frequent label were predicted"),
         (f"{record['n_labels']:,}", "different labels"),

@@ -128,6 +128,7 @@ def _columns(ax: Any, found: Any) -> None:
         )
     ax.set_ylim(0, 1.45 * tall)
     ax.set_ylabel("columns")
+    ax.yaxis.get_major_locator().set_params(integer=True)
     ends = [
         (float(alive[-1]) / 2, f"{alive[-1]:,} alive", BLUE),
         (1.12 * tall, f"{births.sum():.0f} born", GREEN),

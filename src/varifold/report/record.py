@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ _MOST = 20
 """Most labels, confusions and columns."""
 
 
-def run_record(summary: Summary, data: str) -> dict[str, Any]:
-    """Return the figures of the first repeat; `data` names what was read."""
+def run_record(summary: Summary, data: str, costs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the figures of the first repeat; `data` names what was read, `costs` are those of a run with costs."""
     result = summary.results[0]
     numeric = isinstance(result, RegressionResult)
     record = {
@@ -35,6 +36,9 @@ def run_record(summary: Summary, data: str) -> dict[str, Any]:
         ],
     }
     more = {"lowest": result.lowest, "highest": result.highest} if numeric else _labels(result)
+    if costs:
+        constant = costs["constant_cost"]
+        more["costs"] = [costs["cost"]["mean"], constant["mean"], str(constant["label"])]
     return {key: _plain(value) for key, value in (record | more).items()}
 
 

@@ -266,8 +266,8 @@ def _stream_of(paths: Any, context: Context, format: str | None, encoding: str |
 
 
 def column_names(path: str | os.PathLike[str]) -> set[str]:
-    """Return the columns of a file, as far as its first rows show them."""
-    stream = read([path], block_rows=100)
+    """Return the columns of a file, as far as its first rows show them, also of rows that cannot be read."""
+    stream = read([path], block_rows=100, on_error="skip")
     stream._context.names_only = True
     next(iter(stream.blocks()), None)
     return {str(name) for name in stream.columns} | set(stream.ignored)
@@ -294,12 +294,18 @@ def _read_files(context: Context, paths: Sequence[Any], format: str | None, enco
 
 
 def _check_headers(context: Context, paths: Sequence[Any], format: str | None) -> None:
-    """Check, before any row is read, that each of several files has the columns that options require."""
+    """Check, before any row is read, that each of several files has the columns that it needs, and one has each other.
+
+    Target, id, time, weight and key are needed in each file.
+    """
     if len(paths) < 2:
         return  # the reader checks it
     check = replace(context, columns={}, problems=[], names_seen=set(), names_only=True, more_files=True)
-    for path, encoding in zip(paths, context.encodings, strict=True):
-        if os.path.isfile(path):  # a pipe can be read only once
+    piped = False
+    for number, (path, encoding) in enumerate(zip(paths, context.encodings, strict=True), 1):
+        piped |= not os.path.isfile(path)  # can be read only once
+        check.more_files = piped or number < len(paths)
+        if os.path.isfile(path):
             source = open_source(path, format=format, encoding=encoding)
             try:
                 _READERS[source.format](check, source)  # readers check the header when they are made

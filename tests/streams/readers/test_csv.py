@@ -1,5 +1,6 @@
 """The tokenizer against Python's own csv module, however the bytes are cut."""
 
+import codecs
 import csv
 import io
 import itertools
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from varifold import streams
 from varifold._engine.names.vocabulary import Labels, Vocabulary
+from varifold.errors import DataError
 from varifold.streams.readers._csv import CATEGORY, Delimited
 
 CELLS = st.text(alphabet='ab,;"\n\r \t1é', max_size=6)
@@ -37,6 +40,22 @@ def test_what_csv_writes_is_read_back(table, cut, end):
     indptr, indices, *_ = reader.finish()
     levels = [vocabulary.level_of(int(i))[1] for i in indices]
     assert [levels[a:b] for a, b in itertools.pairwise(indptr)] == table
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_a_first_line_that_declares_the_separator_for_excel(tmp_path, end, mark):
+    path = tmp_path / "t.csv"
+    path.write_bytes(mark + end.join(["sep=;", "a,b;y", "1,5;p", "2,5;q", "3;r;s"]).encode())
+    with pytest.raises(DataError, match="line 5: 3 cells"):
+        list(streams.read(path, target="y").blocks())
+    (block,) = streams.read(path, target="y", on_error="skip").blocks()
+    assert list(block.rows()) == [{"a,b": 1.5}, {"a,b": 2.5}]
+    (block,) = streams.read(path, header=False, on_error="skip").blocks()
+    assert next(iter(block.rows())) == {"c1": "a,b", "c2": "y"}
+    path.write_text("sep=;y\n1;2\n")
+    (block,) = streams.read(path).blocks()
+    assert list(block.rows()) == [{"sep=": 1.0, "y": 2.0}]
 
 
 def test_reading_needs_no_extra(tmp_path):

@@ -92,6 +92,17 @@ def test_numbers_with_a_unit_are_reported_once(tmp_path, cell, unit, source):
     assert "(--types w=numeric) reads the numbers without the unit" in message
 
 
+@pytest.mark.parametrize("source", ["csv", "jsonl", "frame"])
+def test_columns_with_units_are_reported_together(tmp_path, source):
+    weights, shares = ([f"{i} {unit}" for i in range(9)] for unit in ("kg", "%"))
+    data = pd.DataFrame({"w": weights, "p": shares, "y": ["a", "b", "a"] * 3})
+    data.to_csv(tmp_path / "a.csv", index=False)
+    data.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    _, (message,) = read(data if source == "frame" else tmp_path / f"a.{source}")
+    assert "2 columns hold numbers with units: 'w' ('0 kg'), 'p' ('0 %'); " in message
+    assert "types={'w': 'numeric', 'p': 'numeric'} (--types w=numeric,p=numeric) reads the numbers" in message
+
+
 @pytest.mark.parametrize(
     ("cell", "unit"), [("{} kg", "kg"), ("{}%", "%"), ("{},5 %", "%"), ("€ {}", "€"), ("-{} m/s²", "m/s²")]
 )

@@ -264,8 +264,11 @@ def test_a_type_may_name_a_column_of_any_file():
     paths = [DATA / "jan.csv", DATA / "feb.csv"]
     stream = streams.read(paths, target="y", types={"new": "numeric"})
     assert sum(map(len, stream.blocks())) == 400
-    with pytest.raises(DataError, match=r"feb\.csv has no column 'knew'"):
-        list(streams.read(paths, target="y", types={"knew": "numeric"}).blocks())
+    for option in ({"types": {"knew": "numeric"}}, {"ignore": ["knew"]}, {"dates": {"knew": ["hour"]}}):
+        with pytest.raises(DataError, match=r"feb\.csv has no column 'knew'.*did you mean new"):
+            next(iter(streams.read(paths, target="y", **option).blocks()))  # before the first row
+        with pytest.warns(VarifoldWarning, match="no row had the column 'knew'"):  # JSON lines declare no columns
+            list(streams.read([DATA / "events.jsonl", *paths], target="y", **option).blocks())
 
 
 def test_a_later_file_without_the_target_is_named_before_the_first_row(tmp_path: Path) -> None:

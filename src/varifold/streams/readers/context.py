@@ -104,6 +104,8 @@ class Context:
     """Whether further files may bring further columns."""
     warned: set[str | int] = field(default_factory=set)
     """Columns of mixed numbers and texts that were reported."""
+    with_units: dict[str | int, list[str]] = field(default_factory=dict)
+    """Samples of the columns of numbers with a unit that are not reported yet."""
     doubtful: set[str | int] = field(default_factory=set)
     """Columns whose points may separate thousands that were reported."""
     names_only: bool = False
@@ -202,7 +204,7 @@ class Context:
         if column.type != "numeric":  # no number is written as a date
             reject_dates(name, sample)
         if inferred_category:
-            self._warn_units(name, sample)
+            self._note_unit(name, sample)
         if inferred_category and not typed:
             self._warn_numbers(name, sample, decimal)
         if typed and not column.given and name != self.key:
@@ -246,16 +248,28 @@ class Context:
             )
         return unit
 
-    def _warn_units(self, name: str | int, sample: list[str]) -> None:
-        """Warn about a column of numbers with a unit, each of which becomes a category."""
-        unit = unit_of(sample)
-        if unit is None or name in self.warned:
+    def _note_unit(self, name: str | int, sample: list[str]) -> None:
+        """Note a column of numbers with a unit, each of which becomes a category."""
+        if name not in self.warned and unit_of(sample) is not None:
+            self.warned.add(name)
+            self.with_units[name] = sample
+
+    def report_units(self) -> None:
+        """Warn about the columns noted, all at once, with the option that reads their numbers."""
+        if not self.with_units:
             return
-        self.warned.add(name)
+        samples, self.with_units = self.with_units, {}
+        names = list(samples)
+        if len(names) == 1:
+            unit = unit_of(samples[names[0]])
+            what = f"column {names[0]!r} holds numbers with the unit {unit!r}, such as {_some(samples[names[0]])}"
+        else:
+            first = ", ".join(f"{name!r} ({_some(samples[name][:1])})" for name in names)
+            what = f"{len(names):,} columns hold numbers with units: {first}"
+        given, option = ", ".join(f"{name!r}: 'numeric'" for name in names), ",".join(f"{n}=numeric" for n in names)
         warnings.warn(
-            f"column {name!r} holds numbers with the unit {unit!r}, such as {_some(sample)}, and each is read as a "
-            f"separate category; types={{{name!r}: 'numeric'}} (--types {name}=numeric) reads the numbers without "
-            "the unit, 'category' suppresses this warning",
+            f"{what}; each is read as a separate category; types={{{given}}} (--types {option}) reads the numbers "
+            "without the unit, 'category' suppresses this warning",
             VarifoldWarning,
             stacklevel=2,
         )
@@ -292,8 +306,10 @@ class Context:
         texts = list(dict.fromkeys(sample))[:MOST]
         if name not in self.warned and are_numbers(texts):
             self.warned.add(name)
-            category = f"types={{{name!r}: 'category'}} (--types {name}=category)"
-            warn_of_numbers(name, texts[0], f"write them without quotes, or suppress this warning with {category}")
+            numeric = f"types={{{name!r}: 'numeric'}} (--types {name}=numeric)"
+            if parse_number(texts[0], *self.written.separators) is None:
+                numeric += " with decimal or thousands (--decimal, --thousands)"
+            warn_of_numbers(name, texts[0], f"{numeric} reads the numbers, 'category' suppresses this warning")
 
     @property
     def written(self) -> Notation:

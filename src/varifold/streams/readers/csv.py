@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ __all__ = ["read_delimited"]
 _READ = 1 << 20
 _LONG_HINT = " (is a quote left open here?)"
 _SEPARATORS = ",;\t|"
+_DECLARED = re.compile(rb"sep=([,;\t|])(?=\r?\n)")
+"""First line of a file that was written for Excel."""
 _NO_NAME = ("", "Unnamed: 0")
 """Header of the index in files of pandas and R, and of one that pandas read and wrote again."""
 _ROLES = {"numeric": native.NUMERIC, "category": native.CATEGORY, "text": native.TEXT}
@@ -51,7 +54,10 @@ class _Reader:
         self._fill_sample()
         if not self.buffer.strip():
             raise DataError(f"{source.name} is empty; a header line was expected")
-        self.separator = context.delimiter or _separator(self.buffer)
+        declared = _DECLARED.match(self.buffer)
+        if declared:
+            self.buffer = self.buffer[declared.end() :]  # its end stays, so that lines keep their numbers
+        self.separator = context.delimiter or (declared[1].decode() if declared else _separator(self.buffer))
         self.parser = self._parser()
         head = self.parser.records(self.buffer, SAMPLE + 1, self.final)
         if not head:
@@ -163,6 +169,7 @@ class _Reader:
                 decimal, thousands = notations.get(column, POINT).separators
                 sample = [cell.replace(thousands, "") for cell in cells[column]] if thousands else cells[column]
                 roles.append(_ROLES[context.column(column, sample, decimal=decimal).type])
+        context.report_units()
         return roles
 
     def batches(self) -> Iterator[Batch]:

@@ -183,6 +183,7 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
         if not column.given and cells:
             column.type = "text" if inferred_type(cells) == "text" else "category"
             column.revised = column.type == "category" and others[name] >= len(cells)
+    context.report_units()
 
 
 def _prepare(context: Context, row: Row) -> None:
@@ -205,6 +206,9 @@ def _convert(context: Context, x: dict[Any, Any]) -> None:
     for name, value in x.items():
         column = context.columns.get(name)
         if isinstance(value, (list, tuple, set)):
+            if context.names_only:
+                changed[name] = None
+                continue
             raise DataError(
                 f"column {name!r} holds a list; a value is a number, a string or null: leave it out, "
                 f"ignore=[{name!r}] (--ignore {name})"

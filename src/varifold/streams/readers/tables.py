@@ -169,6 +169,7 @@ def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
         if strings and not column.given and column.type == "numeric":
             column.type = "category"
         plain &= column.type == ("category" if strings else "numeric")
+    context.report_units()
     return plain
 
 
