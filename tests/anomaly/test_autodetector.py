@@ -92,6 +92,43 @@ def test_a_value_far_from_all_others_is_an_alarm(seed: int) -> None:
     assert model.score_one({"temp": 60.0, "flow": 5.0}) > model.score_one({"temp": 28.0, "flow": 5.0})
 
 
+def missing_rows(count: int) -> tuple[list[dict[str, float]], list[bool]]:
+    """Generate eight values of which hardly ever one is absent, and four of which half are."""
+    rng = np.random.default_rng(4)
+    rows, odd = [], []
+    for t in range(count):
+        absent = {int(rng.integers(8))} if t > 300 and rng.random() < 0.01 else set()
+        odd.append(bool(absent))
+        present = [j for j in range(12) if j not in absent and (j < 8 or rng.random() < 0.5)]
+        rows.append({f"f{j}": float(rng.normal()) for j in present})
+    return rows, odd
+
+
+def test_an_absence_that_is_unusual_is_found_and_explained() -> None:
+    rows, odd = missing_rows(3000)
+    model = varifold.AutoDetector()
+    scores, p = model.run_block(varifold.to_block(rows))
+    assert detection_scores(scores[300:], odd[300:], np.zeros(2700)).auroc > 0.9
+    assert (p[300:][~np.array(odd[300:])] <= 0.01).mean() < 0.012
+    usual, unusual = {f"f{j}": 0.0 for j in range(12) if j != 10}, {f"f{j}": 0.0 for j in range(12) if j != 2}
+    model.learn_one({f"f{j}": 0.0 for j in range(12)})
+    assert not any("absent" in str(name) for name in model.explain_one(usual))
+    assert next(iter(model.explain_one(unusual))) == "f2 (absent)"
+    assert sum(model.explain_one(unusual).values()) == pytest.approx(model.score_one(unusual))
+    loaded = varifold.from_bytes(model.to_bytes())
+    assert loaded.score_one(unusual) == model.score_one(unusual)
+
+
+def test_only_the_beginning_of_an_outage_is_unusual() -> None:
+    model = varifold.AutoDetector()
+    for x in missing_rows(2000)[0]:
+        model.learn_one(x)
+    out = {f"f{j}": 0.0 for j in range(4, 12)}
+    assert "f0 (absent)" in model.explain_one(out)
+    model.learn_one(out)
+    assert not any("absent" in str(name) for name in model.explain_one(out))
+
+
 def test_an_outage_is_no_series_of_alarms() -> None:
     model = varifold.AutoDetector()
     _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))

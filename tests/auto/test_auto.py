@@ -405,6 +405,20 @@ def test_labels_that_no_longer_come_in_runs_are_judged_by_their_counts_again():
         assert np.mean([model.predict_proba_one(row)["new"] for row in rows[540:]]) < 0.05
 
 
+def test_the_most_probable_of_many_labels_stay_apart():
+    """Twenty clusters: naive Bayes, which is right here, rules most labels out and is sure which of two is likelier."""
+    rng = np.random.default_rng(1)
+    centres, truth = rng.normal(0, 1.5, (20, 12)), rng.integers(20, size=1500)
+    values = centres[truth] + rng.normal(0, 1.2, (1500, 12))
+    rows = [{f"f{j}": v for j, v in enumerate(row) if rng.random() < 0.75} for row in values.tolist()]
+    losses = []
+    for model in (varifold.AutoClassifier(), varifold.GaussianNB()):
+        _, probabilities = model.run_block(to_block(rows, truth.tolist()))
+        columns = [model.classes.index(label) for label in truth.tolist()]
+        losses.append(-np.log(probabilities[np.arange(1500), columns][500:]).mean())
+    assert losses[0] < 1.03 * losses[1]
+
+
 def test_runs_are_remembered_in_files_and_learned_alike_by_rows_and_batches(tmp_path):
     """The file is written where the second instance of a label comes next."""
     y = [label for label in range(8) for _ in range(20)]

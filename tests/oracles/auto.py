@@ -41,8 +41,9 @@ class Combination:
     def predict(self, probabilities):
         """Return the output for these probabilities by expert and label; NaN for an expert that does not contribute."""
         self.absent = np.r_[np.isnan(probabilities[:, 0]), False]
-        logits = np.log(np.maximum(np.where(np.isnan(probabilities), 1.0, probabilities), 1e-12))
-        self.logits = np.clip(logits - logits.mean(axis=1, keepdims=True), -8, 8)
+        known = np.where(np.isnan(probabilities), 1.0, probabilities)
+        logits = np.log(np.maximum(known, np.exp(-16) * known.max(axis=1, keepdims=True)))
+        self.logits = logits - logits.mean(axis=1, keepdims=True)
         self.members = np.array([softmax(a * row) for a, row in zip(self.a, self.logits, strict=True)])
         inputs = np.hstack([self.logits.T, np.eye(self.classes)])
         self.members = np.vstack([self.members, softmax(inputs @ self.mean)])

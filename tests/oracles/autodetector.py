@@ -1,26 +1,55 @@
-"""Weighted mean of the surprise of four experts, and a fifth of the largest."""
+"""Weighted mean of the surprise of four experts, a fifth of the largest, and half of that of unusual absence."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from tests.oracles.copuladetector import Copula
-from tests.oracles.detection import RecentScores
+from tests.oracles.detection import RecentScores, column
 from tests.oracles.isolationdetector import Isolation
 from tests.oracles.neighboursdetector import Neighbours
 from tests.oracles.taildetector import Tail
+
+
+class Absence:
+    """Shares of presence since a column was first seen; only the columns of the last instance can be missing."""
+
+    def __init__(self):
+        self.count, self.share, self.before = {}, {}, set()
+
+    def score(self, x, slot):
+        here = {column(name) or name for name in x}
+        total, variance = 0.0, 1.0
+        for name in self.before:
+            q = max(1 - self.share[name], 1e-4)
+            surprise = -math.log(q)
+            total += (name not in here) * surprise - q * surprise
+            variance += q * (1 - q) * surprise**2
+        return total / math.sqrt(variance)
+
+    def learn(self, x, slot):
+        self.before = {column(name) or name for name in x}
+        for name in self.before | set(self.count):
+            self.count[name] = self.count.get(name, 0) + 1
+            share = self.share.get(name, 0.5)
+            self.share[name] = share + ((name in self.before) - share) * max(1 / (self.count[name] + 1), 0.01)
 
 
 class Auto:
     def __init__(self, seed=0):
         self.experts = [Tail(), Copula(), Neighbours(10), Isolation(32, seed=seed)]
         self.recent = [RecentScores() for _ in self.experts]
+        self.absence, self.absences = Absence(), RecentScores()
         self.losses = {True: [], False: []}  # by kind of label, one list of losses per label
 
     def score(self, x, slot):
         self.scores = [expert.score(x, slot) for expert in self.experts]
         surprise = -np.log(self.shares())
-        return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max())
+        absent = self.absence.score(x, slot)
+        unusual = -0.5 * math.log(self.absences.beyond(absent)) if absent > 3 and self.absences.scores else 0.0
+        return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max() + unusual)
 
     def shares(self):
         return np.array([r.beyond(s) if r.scores else 1.0 for r, s in zip(self.recent, self.scores, strict=True)])
@@ -48,6 +77,8 @@ class Auto:
 
     def learn(self, x, slot):
         self.score(x, slot)
+        self.absences.keep(self.absence.score(x, slot))
+        self.absence.learn(x, slot)
         for expert, recent, score in zip(self.experts, self.recent, self.scores, strict=True):
             recent.keep(score)
             expert.learn(x, slot)

@@ -1,4 +1,4 @@
-"""Several detectors at once: how unusual their scores are among their last ones, the mean and the largest."""
+"""Several detectors at once: how unusual their scores are among their last ones, the mean and the largest; absence."""
 
 from libc.math cimport NAN, exp, log
 from libc.stdint cimport int32_t
@@ -9,10 +9,13 @@ from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
 from varifold._engine.state import fixed, per_slot
+from varifold.anomaly._absence import AbsenceModel
 
 REST = "(no single feature)"
 
 cdef double SURE = 0.2         # weight of the largest surprise, in addition to that of its expert
+cdef double ABSENCE = 0.5      # weight of the surprise of absence,
+cdef double UNUSUAL = 3.0      # which counts from this score of it on
 cdef double LEARNING = 4.0     # of the weights, by label of the rarer kind
 cdef double FADING = 0.99      # of earlier labels, by label of the same kind
 
@@ -32,7 +35,7 @@ cdef void call_keep(RecentScores recent, double score) noexcept nogil:
 
 
 cdef class AutoDetectorModel(Model):
-    """Weighted mean of the experts' surprises, and a fifth of the largest one.
+    """Weighted mean of the experts' surprises, a fifth of the largest one, and half of the surprise of absence.
 
     The surprise is minus the logarithm of the share of an expert's last scores that are larger. Most experts do not see
     what a single one is made for, such as two features that no longer belong together; so the largest counts twice.
@@ -41,9 +44,12 @@ cdef class AutoDetectorModel(Model):
     expert is the share itself for an anomaly and 1 minus the share for a usual instance, averaged by kind of label: the
     expected loss is 1 minus the area under the ROC curve. The largest surprise is that after multiplying by an expert's
     `trust`, so that an expert that labels contradict cannot be the one.
+
+    Most streams have absences that mean nothing, whose ranks would be noise: absence counts only if columns are absent
+    that are hardly ever (`AbsenceModel`), and labels do not weigh it.
     """
 
-    cdef readonly list recent          # RecentScores by expert
+    cdef readonly list recent          # RecentScores by expert, then of absence
     cdef void** scored                 # the same, for calls without the GIL
     cdef Py_ssize_t n
     cdef double* prior                 # scratch [expert], weights without labels; their sum is 1
@@ -51,30 +57,32 @@ cdef class AutoDetectorModel(Model):
     cdef double* weight                # scratch [expert], prior times trust; their sum is 1
     cdef double* loss                  # [usual, anomaly][expert] sums of losses, which fade
     cdef double* labels                # [usual, anomaly] their number, which fades
-    cdef double* score                 # scratch [expert]
-    cdef double* amount                # scratch [expert] surprise, then what it adds to the score
+    cdef double* score                 # scratch [expert and absence]
+    cdef double* amount                # scratch [expert and absence] surprise, then what it adds to the score
     cdef double* part                  # scratch [slot]
     cdef double* share                 # scratch [slot]
 
     def __cinit__(self, dict experts not None, dict weights not None):
         self.recent = []
         self.n = len(experts)
+        self.wants_columns = True
         self.arrays.declare("loss", &self.loss, fixed(2, width=self.n, low=0))
         self.arrays.declare("labels", &self.labels, fixed(2, low=0))
         self.arrays.scratch(&self.prior, fixed(self.n))
         self.arrays.scratch(&self.trust, fixed(self.n))
         self.arrays.scratch(&self.weight, fixed(self.n))
-        self.arrays.scratch(&self.score, fixed(self.n))
-        self.arrays.scratch(&self.amount, fixed(self.n))
-        self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n))
+        self.arrays.scratch(&self.score, fixed(self.n + 1))
+        self.arrays.scratch(&self.amount, fixed(self.n + 1))
+        self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n + 1))
         self.arrays.scratch(&self.part, per_slot())
         self.arrays.scratch(&self.share, per_slot())
-        for name, model in experts.items():
+        for name, model in [*experts.items(), ("absence", AbsenceModel())]:
             self.hold(name + ".", model)
             recent = RecentScores()
-            self.prior[len(self.recent)] = weights[name] / sum(weights.values())
             self.recent.append(recent)
             self.scored[len(self.recent) - 1] = <void*> recent
+        for e, name in enumerate(experts):
+            self.prior[e] = weights[name] / sum(weights.values())
         self.weigh()
 
     cdef void weigh(self) noexcept nogil:
@@ -129,11 +137,12 @@ cdef class AutoDetectorModel(Model):
         for e in range(self.n):
             self.amount[e] *= self.weight[e] + (SURE * self.trust[e] if e == largest else 0.0)
             total += self.amount[e]
-        return total
+        self.amount[self.n] *= ABSENCE if self.score[self.n] > UNUSUAL else 0.0
+        return total + self.amount[self.n]
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t e
-        for e in range(self.n):
+        for e in range(self.n + 1):
             self.components.scores(e, v, &self.score[e])
             self.amount[e] = self.surprise(e, self.score[e])
         out[0] = self.combined()
@@ -145,7 +154,7 @@ cdef class AutoDetectorModel(Model):
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score the instance; keep the experts' scores, and let them learn it."""
         cdef Py_ssize_t e
-        for e in range(self.n):
+        for e in range(self.n + 1):
             self.components.learn_scored(e, v, y, w, &self.score[e], NULL)
             self.amount[e] = self.surprise(e, self.score[e])
             (<keep_call> call_keep)(self.scored[e], self.score[e])
@@ -156,8 +165,14 @@ cdef class AutoDetectorModel(Model):
         self.split(v, out)
 
     cdef dict absent_contributions(self, View* v, int label):
-        cdef double rest = self.split(v, self.part)
-        return {REST: rest} if rest else {}
+        """Return what experts add whose score no entry raises, and the parts of the absent columns."""
+        cdef double rest = self.split(v, self.part), total
+        parts = {REST: rest} if rest else {}
+        if self.amount[self.n] > 0.0:
+            absent = (<Model> self.components.models[self.n]).absent_contributions(v, label)
+            total = sum(absent.values())
+            parts.update({key: self.amount[self.n] * part / total for key, part in absent.items()})
+        return parts
 
     cdef double split(self, View* v, double* out) noexcept nogil:
         """Write the parts of the entries; return what experts add whose score no entry raises."""

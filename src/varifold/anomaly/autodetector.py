@@ -30,7 +30,8 @@ class AutoDetector(VaryingDetector):
     """Default detector: four kinds of detectors at once.
 
     It needs no tuning. A `TailDetector` sees unusual values, a `CopulaDetector` unusual combinations, a
-    `NeighboursDetector` instances unlike any recent one, an `IsolationDetector` what a few splits isolate.
+    `NeighboursDetector` instances unlike any recent one, an `IsolationDetector` what a few splits isolate. If a column
+    is hardly ever absent, the first instance without it is unusual.
 
     Parameters
     ----------
@@ -48,7 +49,11 @@ class AutoDetector(VaryingDetector):
     an expert is the mean of p of the labelled anomalies and of 1 - p of the labelled usual instances, in equal parts,
     and n is the number of labels of the rarer kind. Earlier labels fade by .01 with each label of their kind.
 
-    `explain_one` splits each expert's part among the features that raise its score.
+    *Absence.* Columns of the instance before that are absent have a surprise, minus the logarithm of their share of
+    absence. If their sum is more than three deviations above its mean, half of its ``-log(p)`` is added. So it does not
+    count where absences are common, nor after the first instance of an outage.
+
+    `explain_one` splits each expert's part among the features that raise its score, and names what is absent.
 
     *Cost.* The sum of the experts'.
 

@@ -60,8 +60,7 @@ cdef double TEMPERATURE_DRIFT = 1e-4   # and of the experts' temperatures: the r
 cdef double BIAS_VARIANCE = 0.05       # of a bias of the stack at the start
 cdef double TEMPERATURE_VARIANCE = 0.1 # at the start
 cdef double RESTARTED = 0.1            # part of the first variances added to the stack's when an expert restarts
-cdef double LARGEST_LOGIT = 8.0        # of an expert
-cdef double SMALLEST = 1e-12           # probability of an expert
+cdef double LOGIT_RANGE = 16.0         # of an expert: no logit is further below the largest
 cdef double MEMORY = 50.0              # instances over which statistics of experts are averaged
 cdef double MOST_ODDS = 5.0            # bound of `new_odds`, which starts at its negative
 
@@ -403,7 +402,7 @@ cdef class ClassificationMixture(Model):
     cdef void predict_experts(self, View* v) noexcept nogil:
         """Compute logits and calibrated probabilities of each expert; an idle one repeats its usual logits."""
         cdef int e, c, k = self.classes
-        cdef double mean
+        cdef double mean, least
         cdef double* logit
         cdef double* p
         self.bound_columns(v)
@@ -419,12 +418,15 @@ cdef class ClassificationMixture(Model):
             if self.restarts[e]:
                 self.predicted[e] = argmax(k, self.score)
             self.components.proba(e, self.score, p)
+            least = exp(-LOGIT_RANGE) * p[argmax(k, p)]
+            if not least > 0.0:    # also where all are NaN
+                least = exp(-LOGIT_RANGE)
             mean = 0.0
             for c in range(k):
-                logit[c] = log(p[c] if p[c] > SMALLEST else SMALLEST)  # also where p is NaN
+                logit[c] = log(p[c] if p[c] > least else least)
                 mean += logit[c] / k
             for c in range(k):
-                logit[c] = min(max(logit[c] - mean, -LARGEST_LOGIT), LARGEST_LOGIT)
+                logit[c] -= mean
             self.calibrate(e)
 
     cdef void calibrate(self, int e) noexcept nogil:
@@ -600,7 +602,7 @@ cdef class ClassificationMixture(Model):
             logit = memo + e * (classes + 1) + 1
             for c in range(self.classes):
                 self.logit[e * self.classes + c] = (
-                    min(max(logit[c], -LARGEST_LOGIT), LARGEST_LOGIT) if c < classes else -LARGEST_LOGIT)
+                    min(max(logit[c], -LOGIT_RANGE), LOGIT_RANGE) if c < classes else -LOGIT_RANGE / 2.0)
             self.calibrate(e)
         memo += self.experts.count * (classes + 1)
         for c in range(self.classes):

@@ -29,7 +29,8 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared.
     The larger the score of an instance, the more unusual it is compared with those learned before. A feature that is
-    absent, or new, is no evidence in itself. An instance without known features has the score 0.
+    absent, or new, is no evidence in itself, and an instance without known features has the score 0; only
+    `PresenceDetector`, and `AutoDetector` for columns that are hardly ever absent, look at absence.
 
     A method is decorated with `declared`, declares its parameters as fields and supplies ``_parameters`` (their
     constraints) and ``_model``: a compiled `Model` whose ``scores`` writes one number.
