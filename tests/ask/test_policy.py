@@ -177,6 +177,7 @@ def test_a_policy_continues_from_its_state_and_from_its_decisions(by):
         repeated.repeat(*log[i])
     assert second == log[1200:]
     assert again.dump() == whole.dump()
+    assert len(whole.dump()["latest"]) == 200  # the window of this budget
     assert {**repeated.dump(), "sums": None} == {**whole.dump(), "sums": None}
     assert again.estimate() == whole.estimate()
 
@@ -218,6 +219,22 @@ def test_the_estimate_is_that_of_its_equations():
     np.testing.assert_allclose(estimate.calibration_error, sum(gaps) / w.sum(), rtol=1e-12)
     assert (estimate.labels, estimate.plain) == (200, wrong.mean())
     assert f"error {expected:.1%} ± {deviation:.1%}, estimated from 200 requested labels weighted" in str(estimate)
+
+
+@pytest.mark.parametrize("by", POLICIES)
+def test_the_chances_of_all_decisions_add_up_to_the_requests(by):
+    """A chance that leaves out that an instance may be drawn as well would bias the estimate, which divides by it."""
+    policy, p = AskPolicy(0.2, by=by, explore=0.5), np.random.default_rng(0).uniform(0.5, 1.0, size=6000).tolist()
+    chances = np.array([policy.decide({"heat": one}, {True: one, False: 1.0 - one}).chance for one in p])
+    assert abs(chances.sum() - policy.asked) < 3.0 * np.sqrt((chances * (1.0 - chances)).sum())
+
+
+def test_only_requested_instances_are_scored():
+    policy = AskPolicy(0.05)
+    for _ in range(500):
+        policy.should_ask(Sure(), {"p": 0.9})
+        policy.score(True)
+    assert policy.estimate().labels == policy.asked < 100
 
 
 def drawn(rng, n, rate, of_all):

@@ -73,6 +73,18 @@ def test_only_so_many_are_in_memory() -> None:
     assert len(model.keys) == 12
 
 
+def test_the_least_recently_used_move_to_disk_and_the_last_used_stays() -> None:
+    model = PerKey(AROW(), key="device", most=2)
+    learners: dict[str, Any] = {}
+    for key, used in (("a", "a"), ("b", "a"), ("c", "c")):
+        model.learn_one({"device": key, "f": 1.0}, "up")
+        learners[key] = model.learner(key)
+        model.predict_one({"device": used, "f": 1.0})
+    assert model.in_memory() == [learners["a"], learners["c"]]
+    model.spill(1 << 30)
+    assert model.in_memory() == [learners["c"]]
+
+
 @pytest.mark.parametrize("most", [2, 100])
 def test_save_and_load_go_on(tmp_path: Path, most: int) -> None:
     rows = stream()
@@ -185,6 +197,16 @@ def test_a_copied_file_holds_the_same_learners(monkeypatch: pytest.MonkeyPatch) 
     model, twin = trained(most=1, n=400), trained(most=1_000, n=400)
     assert [one.to_bytes() for _, one in model.items()] == [one.to_bytes() for _, one in twin.items()]
     assert os.fstat(model.open_files()[0]).st_size <= 4 * sum(len(one.to_bytes()) for _, one in twin.items())
+
+
+def test_bytes_that_were_replaced_do_not_stay_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SpillFile, "_SLACK", 0)
+    file = SpillFile()
+    file.put("a", bytes(1_000))
+    for i in range(100):
+        file.replace("a", bytes([i]) * 1_000)
+    assert file.read("a") == bytes([99]) * 1_000
+    assert os.fstat(file.open_files()[0]).st_size <= 4_000
 
 
 def test_a_file_that_cannot_be_copied_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -531,12 +553,12 @@ def test_a_schedule_of_rows_outside_the_block_learns_nothing(step: int) -> None:
 
 
 def test_an_instance_without_a_label_is_learned_where_the_learner_does() -> None:
-    """By `learn_one`, and by a schedule that withholds the label."""
-    rows = [{"key": "a", "f": float(i)} for i in range(4)]
+    """By `learn_one`, and by a schedule that withholds the label; with its weight."""
+    rows, weights = [{"key": "a", "f": float(i)} for i in range(4)], [1.0, 2.0, 1.0, 3.0]
     one, many = (PerKey(varifold.AutoClassifier(unlabelled="learn"), key="key") for _ in range(2))
-    for x, y in zip(rows, ["x", "y", "x", None], strict=True):
-        one.learn_one(x, y)
-    many.run_block(varifold.to_block(rows, ["x", "y", "x", "y"]), np.array([-1, -2, -3, -(len(rows) + 4)]))
+    for x, y, w in zip(rows, ["x", "y", "x", None], weights, strict=True):
+        one.learn_one(x, y, w)
+    many.run_block(varifold.to_block(rows, ["x", "y", "x", "y"], weights), np.array([-1, -2, -3, -(len(rows) + 4)]))
     assert (one.steps, one.classes) == (4, ["x", "y"])
     assert many.to_bytes() == one.to_bytes()
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from varifold.evaluate.metrics import RankedScores, Tally
+from varifold.evaluate.metrics import LabelCounts, RankedScores, Tally
 
 
 def scored(n, ties, seed=0):
@@ -57,6 +57,16 @@ def test_many_labels_are_the_mean_of_each_against_the_rest():
     found = tally.scores(None)
     assert found["auroc"] == pytest.approx(roc_auc_score(truth, scores, multi_class="ovr"), abs=1e-12)
     assert found["auprc"] == pytest.approx(average_precision_score(np.eye(4)[truth], scores), abs=1e-12)
+
+
+def test_means_over_labels_are_those_of_scikit_learn():
+    """Label 1 is predicted but never true, label 2 neither; only the recall has no value without true instances."""
+    truth, predicted = np.array([0, 0, 0, 3, 3]), np.array([0, 0, 1, 3, 0])
+    counts = LabelCounts()
+    counts.add(truth, predicted, truth, 4)
+    found = counts.scores(None)
+    assert found["f1"] == pytest.approx(f1_score(truth, predicted, average="macro"))
+    assert found["balanced_accuracy"] == pytest.approx((2 / 3 + 1 / 2) / 2)
 
 
 def test_one_label_has_no_areas():

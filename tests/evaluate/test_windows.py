@@ -7,6 +7,7 @@ import varifold
 from varifold.errors import ParameterError
 from varifold.evaluate import prequential
 from varifold.evaluate.tasks import label_losses
+from varifold.evaluate.windows import Windows
 
 
 def growing(n):
@@ -92,6 +93,14 @@ def test_importances_are_tracked_at_every_point():
         assert len(curve.importances) == len(curve.at)
         assert [len(found) for found in curve.importances] == curve.known.tolist()
         assert curve.importances[-1] == {name: f.weight for name, f in learner.features.items()}
+
+
+def test_importances_of_merged_windows_are_those_at_their_ends():
+    windows, block = Windows(4, None), pairs_block(8)
+    for _ in range(20):
+        windows.add(block, np.zeros(8), np.full(8, np.nan), np.ones(8, dtype=bool))
+        windows.snapshot({"end": windows.end})
+    assert [found["end"] for found in windows.snapshots] == windows.ends == [32, 64, 96, 128, 160]
 
 
 def test_tracking_does_not_change_the_run():

@@ -7,7 +7,9 @@ import pytest
 import varifold
 from varifold.errors import DataError, FeatureNameError, FeatureValueError, ParameterError
 from varifold.monitor import Monitor
+from varifold.monitor.column import REGULAR, Column
 from varifold.monitor.drift import LEVELS
+from varifold.monitor.events import EventLog
 from varifold.monitor.units import unit_change
 
 
@@ -45,6 +47,20 @@ def test_a_group_that_falls_silent_is_one_event_and_its_return_another():
     assert silence.detected <= 1100
     assert (back.kind, sorted(back.features)) == ("return", ["s1", "s2", "s3"])
     assert monitor.features["s1"].status == "present"
+    assert monitor.features["s1"].share == pytest.approx(0.8, abs=0.03)  # the silence that was announced is left out
+
+
+def test_silence_begins_after_the_longest_usual_absence():
+    column = Column("a", 1, 1e4)
+    column.see(list(range(1, 101)))
+    assert [column.falls_silent(now) for now in (100 + REGULAR, 101 + REGULAR, 102 + REGULAR)] == [False, True, False]
+
+
+def test_the_latest_thousand_events_are_kept():
+    log = EventLog()
+    for i in range(1, 1_101):
+        log.add("stuck", i, i, "a")
+    assert [event.step for event in log] == list(range(101, 1_101))
 
 
 def test_silence_is_judged_by_the_past_of_the_feature():
