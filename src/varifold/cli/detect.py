@@ -32,7 +32,6 @@ def add_parser(subparsers: Any) -> None:
         help="find unusual rows of files, without labels",
         description="Score every row of files, in their order, by how unusual it is compared with the rows before it, "
         "then learn it. No label is needed; --target names one that is known and only rates the scores.",
-        allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to read, in this order; - is stdin")
     parser.add_argument("--target", metavar="COL", help="column that marks known anomalies; it is not learned")

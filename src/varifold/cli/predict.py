@@ -29,7 +29,6 @@ def add_parser(subparsers: Any) -> None:
         description="Predict every row of files with a saved model, which does not learn from them. The model file "
         "remembers id, time and types of the columns it learned from; options given here come first. The target is not "
         "read unless --target names it. A model with coverages also gives low and high, or the set of labels.",
-        allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to predict, in this order; - is stdin")
