@@ -15,8 +15,8 @@ from varifold.base.traits import Feature
 
 _MOST = 100
 """Largest number of changes of one kind in a report; the latest are kept."""
-_NAMED = 5
-"""Most names of a list that are spelled out."""
+_SHOWN = 5
+"""Most drifts in the text, the latest ones, and most names or steps in one of its lists."""
 _WORDS = {
     "vanished": ("Vanished", "last seen at {}"),
     "new": ("New and already important", "since {}"),
@@ -48,13 +48,9 @@ def _describe(group: list[Change]) -> str:
     if first.what not in _WORDS:
         return first.detail
     title, when = _WORDS[first.what]
-    steps = list(dict.fromkeys(f"{change.step:,}" for change in group[:_NAMED]))
+    steps = list(dict.fromkeys(f"{change.step:,}" for change in group[:_SHOWN]))
     at = f"step{'' if len(steps) == 1 else 's'} {', '.join(steps)}"
     return f"{title}: {_join([change.feature for change in group])} ({when.format(at)})."
-
-
-_SHOWN = 5
-"""Number of drifts in the text; the latest are shown."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +278,7 @@ def _new_and_influential(steps: int, features: Mapping[Any, Feature]) -> dict[An
     }
 
 
-def _join(names: list[Any], most: int = _NAMED) -> str:
+def _join(names: list[Any]) -> str:
     """Join the first names."""
-    shown = ", ".join(str(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    shown = ", ".join(str(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"

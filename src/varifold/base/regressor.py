@@ -18,23 +18,23 @@ from varifold.base.blocks import check_block, learned_block, to_block, with_numb
 from varifold.base.coverages import Interval
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
-from varifold.base.importances import Importance, measured
-from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.learner import Instance, Task, checked_schedule
+from varifold.base.predictor import VaryingPredictor
 
 __all__ = ["VaryingRegressor"]
 
 
 @declared(kw_only=True)
-class VaryingRegressor(VaryingLearner, river_base.Regressor):
+class VaryingRegressor(VaryingPredictor, river_base.Regressor):
     """A regressor for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared:
-    the learner adds new ones when they first appear. Targets are finite numbers; one that is missing, NaN, infinite or
-    not a number is rejected, and the learner does not change. Values and targets beyond 1e150 count as 1e150 (with
-    their sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning ``a y + b``
-    instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
-    predict from several threads, give each its own copy.
+    the learner adds new ones when they first appear. Targets are finite numbers; None and NaN mean that the target is
+    not known, anything else is rejected and the learner does not change. Values and targets beyond 1e150 count as 1e150
+    (with their sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning
+    ``a y + b`` instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a
+    time; to predict from several threads, give each its own copy.
 
     A method is decorated with `declared`, declares its parameters as fields and supplies ``_parameters`` (their
     constraints), ``_model`` (its compiled mathematics, a `RegressionModel`) and optionally river's hook
@@ -43,19 +43,9 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
     Parameters
     ----------
     scale
-        ``"robust"`` (running mean and deviation of the observed values without outliers; a value that never varies is
-        presence; see `VaryingClassifier`), ``"standard"`` (of all observed values), ``"minmax"`` (running range) or
-        ``"none"``; for features only. Targets are always scaled.
-    fit_intercept
-        Whether a constant, always present input is added.
-    clip
-        Bound on the absolute value of a standardised input.
-    max_features
-        Most features kept; None keeps all.
-    evict
-        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
-        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
-        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
+        As in `VaryingClassifier`, for features only. Targets are always scaled.
+    fit_intercept, clip, max_features, evict
+        See `VaryingClassifier`.
     coverages
         Shares of the targets, each in (0, 1), that intervals should contain: ``(.8, .95)``. ``()`` costs nothing; with
         any, each instance is also predicted before it is learned. See `predict_interval_one`.
@@ -70,29 +60,6 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         return Engine(self._model(), RealTarget(conformal), **self._intake())
 
     # ------------------------------------------------------------------ one instance
-
-    def learn_one(self, x: Instance, y: float, w: float = 1.0, memo: bytes | None = None) -> None:
-        """Learn one instance and its target with sample weight w (0 does nothing).
-
-        A target of None or NaN is not known: the learner learns from the features alone if it can, and ignores the
-        instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
-        """
-        self._engine.learn_one(x, y, w, memo)
-
-    def memo_one(self, x: Instance) -> bytes:
-        """Return the memo of the prediction that the instance gets now, for `learn_one` once its target arrives.
-
-        What judges predictions (weights of experts, intervals) should judge those that were issued. A target that
-        arrives late is learned after others, which may reveal it: the learner would seem better than it was. Keep
-        the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes nothing.
-        """
-        memo: bytes = self._engine.memo_one(x)
-        return memo
-
-    def memo_fits(self, x: Instance, memo: bytes) -> bool:
-        """Return whether `learn_one` accepts the memo of an instance; not if a learner of another shape made it."""
-        fits: bool = self._engine.memo_fits(memo)
-        return fits
 
     def predict_one(self, x: Instance) -> float:
         """Predict the target of an instance; 0.0 before any target was learned. Changes nothing."""
@@ -131,28 +98,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         parts, others = self._engine.explain_one(x)
         return self._explanation(parts, others, by_column)
 
-    def column_importances(
-        self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
-    ) -> dict[Name, Importance]:
-        """Measure how much the absolute error on these instances increases when the cells of one column are permuted.
-
-        By column, largest first: an `Importance` with `loss` (in the target's units), its standard `error` and
-        `matters`. Pass a few hundred instances with targets that have *not* been learned, such as the next ones of the
-        stream: on learned ones a column that was only memorised looks important. `repeats` is how often each column is
-        permuted. Nothing is learned.
-        """
-        return measured(self, X, y, repeats=repeats, seed=seed)
-
     # ------------------------------------------------------------------ many instances
-
-    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
-        """Learn instances in order, in compiled code.
-
-        X is a Block (which holds its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
-        None and NaN among the targets are targets that are not known.
-        """
-        self._engine.run(self._learned_block(X, y, w), predict=False)
 
     def _learned_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
         return with_numbers(learned_block(X, y, w, self._knows, numeric=True))

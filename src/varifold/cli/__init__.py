@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from varifold.base.nearest import nearest
 from varifold.cli.output import VisibleOutput, visible
@@ -113,7 +113,10 @@ def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, d
     from varifold import __version__
 
     class Parser(argparse.ArgumentParser):
-        """Reports a wrong option in one line."""
+        """Accepts no abbreviated options and reports a wrong one in one line."""
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options, allow_abbrev=False)
 
         def error(self, message: str) -> None:  # type: ignore[override]
             raise ParameterError(f"{message} (see {self.prog} --help)")
@@ -121,7 +124,6 @@ def _parsers(modules: dict[str, ModuleType]) -> tuple[argparse.ArgumentParser, d
     parser = Parser(
         prog="varifold",
         description="Learn, one instance at a time, from streams whose features appear and vanish.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"varifold {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)

@@ -18,7 +18,6 @@ def add_parser(subparsers: Any) -> None:
         help="copy the state of a server to a file",
         description="Copy the state of `varifold serve` or `follow --state` to one file, also while it runs. The copy "
         "holds everything that was acknowledged before it began; `varifold restore` makes a folder of it.",
-        allow_abbrev=False,
     )
     parser.add_argument("state", type=Path, metavar="STATE", help="folder of the state")
     parser.add_argument("file", type=Path, metavar="FILE", help="file to write")

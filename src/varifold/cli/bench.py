@@ -45,15 +45,12 @@ def add_parser(subparsers: Any) -> None:
         "bench",
         help="run the papers' tables, or a comparison on your own data",
         description="Run the papers' tables again, or compare learners on your own data, and write a report.",
-        allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="bench", required=True, metavar="list|run|report|statements|figures")
-    listed = commands.add_parser("list", help="list the tables", allow_abbrev=False)
-    ran = commands.add_parser("run", help="run tables, or learners on your own data", allow_abbrev=False)
-    reported = commands.add_parser("report", help="write a report of the outcomes so far", allow_abbrev=False)
-    claims = commands.add_parser(
-        "statements", help="test what the papers claim on the outcomes so far", allow_abbrev=False
-    )
+    listed = commands.add_parser("list", help="list the tables")
+    ran = commands.add_parser("run", help="run tables, or learners on your own data")
+    reported = commands.add_parser("report", help="write a report of the outcomes so far")
+    claims = commands.add_parser("statements", help="test what the papers claim on the outcomes so far")
     claims.add_argument("papers", nargs="*", metavar="PAPER", help="OLVF, OVFM, ORF3V, CWFE or OVFIV (default: all)")
     claims.add_argument("--repeats", type=positive, metavar="N", help="at most N repeats (default: those of the table)")
     claims.add_argument("--older", action="store_true", help="use outcomes of other versions of the code, too")
@@ -96,7 +93,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_figures(commands: Any) -> None:
-    drawn = commands.add_parser("figures", help="draw every figure of a paper from our own runs", allow_abbrev=False)
+    drawn = commands.add_parser("figures", help="draw every figure of a paper from our own runs")
     drawn.add_argument("paper", metavar="PAPER", help="olvf, ovfm, orf3v, cwfe or ovfiv")
     drawn.add_argument("--out", default=".", metavar="FOLDER", help="folder of the pictures (default: the current one)")
     drawn.add_argument("--repeats", type=positive, default=3, metavar="N", help="streams behind each curve (default 3)")

@@ -24,24 +24,23 @@ def add_parser(subparsers: Any) -> None:
         "data",
         help="list, fetch, export and show data sets",
         description="List, fetch, export and show data sets and streams.",
-        allow_abbrev=False,
     )
     parts = parser.add_subparsers(dest="part", required=True, metavar="list|info|fetch|export|show")
-    found = parts.add_parser("list", help="list every registered set", allow_abbrev=False)
+    found = parts.add_parser("list", help="list every registered set")
     found.add_argument("--format", choices=["table", "json"], default="table")
-    info = parts.add_parser("info", help="describe a registered set", allow_abbrev=False)
+    info = parts.add_parser("info", help="describe a registered set")
     info.add_argument("name", metavar="NAME")
     info.add_argument("--format", choices=["table", "json"], default="table")
-    fetch = parts.add_parser("fetch", help="download sets into the cache and verify them", allow_abbrev=False)
+    fetch = parts.add_parser("fetch", help="download sets into the cache and verify them")
     fetch.add_argument("names", nargs="+", metavar="NAME")
     fetch.add_argument("--timeout", type=float, default=30.0, metavar="S", help="seconds without a response")
-    export = parts.add_parser("export", help="write a set as a file", allow_abbrev=False)
+    export = parts.add_parser("export", help="write a set as a file")
     export.add_argument("name", metavar="NAME")
     export.add_argument("--to", choices=["csv", "jsonl"], default="csv", help="format")
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
     export.add_argument("--scenario", default=None, metavar="SPEC", help="scenario to apply, such as vfs:0.5")
     export.add_argument("--seed", type=natural, default=0, metavar="S")
-    _show_options(parts.add_parser("show", help="show which features are present when", allow_abbrev=False))
+    _show_options(parts.add_parser("show", help="show which features are present when"))
 
 
 def _show_options(show: argparse.ArgumentParser) -> None:

@@ -42,7 +42,6 @@ def add_parser(subparsers: Any) -> None:
         "demo",
         help="watch a learner cope with failing sensors",
         description="Sensors drop out, retire and are added while a learner keeps its error down. Needs no data.",
-        allow_abbrev=False,
     )
     parser.add_argument("--model", default="auto", metavar="NAME[:KEY=VALUE,...]", help="default auto")
     parser.add_argument("--plot", default="varifold-demo.png", metavar="FILE.png", help="default varifold-demo.png")

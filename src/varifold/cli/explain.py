@@ -27,7 +27,6 @@ def add_parser(subparsers: Any) -> None:
         description="Show a saved model's prediction for one instance, and what each feature present adds to every "
         "label's score, or to the prediction of a regressor. (intercept) is what no single feature adds; of "
         "auto also what mixing its experts does.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument(

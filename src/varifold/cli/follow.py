@@ -33,7 +33,6 @@ def add_parser(subparsers: Any) -> None:
         "has its id and the target. With --detect, every line is scored by how unusual it is, then learned.",
         epilog="examples: tail -f sensors.jsonl | varifold follow --target state --state follow.state; "
         "tail -f sensors.jsonl | varifold follow --detect --rate 0.005",
-        allow_abbrev=False,
     )
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--target", metavar="FIELD", help="field of the label")

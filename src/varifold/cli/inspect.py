@@ -31,7 +31,6 @@ def add_parser(subparsers: Any) -> None:
         "inspect",
         help="show a model file",
         description="Show the content of a model file: method, parameters, labels, features with their weights.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument(

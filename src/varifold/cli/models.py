@@ -16,7 +16,6 @@ def add_parser(subparsers: Any) -> None:
         "models",
         help="list the learners and detectors",
         description="List every registered learner and detector.",
-        allow_abbrev=False,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, with their parameters")
     parser.add_argument("--format", choices=["table", "json"], default="table")

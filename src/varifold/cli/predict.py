@@ -30,7 +30,6 @@ def add_parser(subparsers: Any) -> None:
         "remembers how the files it learned from were read; options given here come first, and for standard input they "
         "are needed again. The target is not read unless --target names it. A model with coverages also gives low and "
         "high, or the set of labels.",
-        allow_abbrev=False,
     )
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to predict, in this order; - is stdin")

@@ -22,7 +22,6 @@ def add_parser(subparsers: Any) -> None:
         help="write a page about a model",
         description="Write a self-contained page about a model file: what it learned, how well over time, what "
         "matters, what changed, what it is unsure of. `run --html` writes the same page for a run.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("--html", required=True, metavar="PAGE.html", help="page to write")

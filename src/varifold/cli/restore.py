@@ -17,7 +17,6 @@ def add_parser(subparsers: Any) -> None:
         help="make the state of a server from a backup",
         description="Make a folder for `varifold serve --dir` or `follow --state` from a file that `varifold backup` "
         "wrote. A folder that holds a state already is left alone.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="file that `varifold backup` wrote")
     parser.add_argument("state", type=Path, metavar="STATE", help="folder to make")

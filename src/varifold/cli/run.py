@@ -35,7 +35,6 @@ def add_parser(subparsers: Any) -> None:
         "run",
         help="run a learner over a file or a data set",
         description="Predict, score and learn every instance of a stream, and show the metrics.",
-        allow_abbrev=False,
     )
     source.add_options(parser)
     how = parser.add_argument_group("how")

@@ -17,7 +17,6 @@ def add_parser(subparsers: Any) -> None:
         "scenarios",
         help="list the ways in which features appear and vanish",
         description="List the scenarios, which make a fixed data set vary: --scenario NAME[:VALUE,KEY=VALUE].",
-        allow_abbrev=False,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, with their full description")
     parser.add_argument("--format", choices=["table", "json"], default="table")

@@ -21,7 +21,6 @@ def add_parser(subparsers: Any) -> None:
         "The dashboard is at /, the description of all routes at /openapi.json.",
         epilog='Every option can also be set in the file of --config (host = "0.0.0.0") or by an environment variable '
         "(VARIFOLD_HOST); the command line comes first, then the environment, then the file.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--config",

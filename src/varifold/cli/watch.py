@@ -21,7 +21,6 @@ def add_parser(subparsers: Any) -> None:
         help="report which features appear, fall silent, drift or are renamed",
         description="Follow the features of files without labels: which appear, fall silent, return, get stuck, change "
         "distribution or unit, and which look renamed. Events that begin together are one event.",
-        allow_abbrev=False,
     )
     parser.add_argument("what", nargs="+", metavar="FILE|NAME", help="files, read in this order, or a registered set")
     parser.add_argument("--target", metavar="COL", help="column of the label: not a feature")
