@@ -51,7 +51,8 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
 def _different_labels(block: Block) -> list[Any]:
     """Return the labels that occur in a block, each once."""
     values = block.labels.values
-    return [values[code] for code in np.unique(block.codes[block.codes >= 0]).tolist()]
+    counts = np.bincount(block.codes[block.codes >= 0])  # np.unique would import numpy.ma
+    return [values[code] for code in np.flatnonzero(counts).tolist()]
 
 
 def _reject_dates(context: Context, labels: list[Any]) -> None:
