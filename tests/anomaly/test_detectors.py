@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 
 import numpy as np
 import pytest
@@ -90,3 +92,22 @@ def test_equal_scores_are_alarms_together_or_not_at_all() -> None:
         oracle.observe(score)
     assert hits[0.0] == hits[1.0] == 0
     assert hits[2.0] > 50
+
+
+@pytest.mark.parametrize("name", ["loda", "xstream"])
+def test_explaining_a_wide_instance_takes_bounded_time(name: str) -> None:
+    rng = random.Random(3)
+    model = varifold.detectors[name]()
+    for _ in range(5):
+        model.learn_one({f"f{i}": rng.gauss(0, 1) for i in range(6_000)})
+    x = {f"f{i}": rng.gauss(0, 1) for i in range(6_000)}
+    started = time.process_time()
+    parts = model.explain_one(x)
+    assert time.process_time() - started < 5.0, "half a minute if every feature is left out in turn"
+    assert math.fsum(parts.values()) == pytest.approx(model.score_one(x), abs=1e-9)
+    assert 1 <= sum(part != 0.0 for part in parts.values()) <= 250_000 // 6_000 + 1
+    narrow = {f"f{i}": x[f"f{i}"] for i in range(400)}
+    for left_out in ("f0", "f399"):
+        without = {feature: value for feature, value in narrow.items() if feature != left_out}
+        expected = model.score_one(narrow) - model.score_one(without)
+        assert model.explain_one(narrow).get(left_out, 0.0) == pytest.approx(expected, abs=1e-12)

@@ -21,7 +21,7 @@ from varifold.errors import OutOfMemoryError, VarifoldError
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.database import Database
-from varifold.serve.core.errors import BusyError, ConflictError, DiskError, RejectedError, StoppedError
+from varifold.serve.core.errors import BusyError, ConflictError, DiskError, NotFoundError, RejectedError, StoppedError
 from varifold.serve.core.models import Model, Models, Policy
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.http.messages import error_response
@@ -448,6 +448,32 @@ def test_restore_replaces_the_learner_durably(tmp_path: Path) -> None:
     state = run(tmp_path, work)
     assert state.learner.steps == 2
     assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
+
+
+def test_a_model_that_is_being_deleted_is_not_found(tmp_path: Path) -> None:
+    async def main() -> None:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        models.open()
+        model = await models.create("m", "arow", {})
+        pending = asyncio.ensure_future(send(model, instance(1)))
+        await asyncio.sleep(0)
+        deletion = asyncio.ensure_future(models.delete("m"))
+        await asyncio.sleep(0)
+        assert not deletion.done()
+        assert ("m" in models, list(models)) == (False, [])
+        with pytest.raises(NotFoundError):
+            await models.delete("m")
+        with pytest.raises(ConflictError, match="exists"):
+            await models.create("m", "arow", {})
+        with pytest.raises(StoppedError, match="is deleted"):
+            model.submit(instance(2), b"{}")
+        await deletion
+        assert (await pending)["seq"] == 1
+        assert models.budget.used == 0
+        assert (await models.create("m", "olvf", {})).state.seq == 0
+        await models.stop()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("small", [True, False])

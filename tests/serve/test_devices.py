@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from tests.serve.server import Server, numbers
+from varifold import AROW
 from varifold.serve.alerts import AlertRules, Alerts, grouped
 from varifold.serve.core import devices as module
 from varifold.serve.core.devices import MOST, MOST_SENSORS, Devices, Transition
@@ -186,6 +187,11 @@ def test_the_routes_of_devices(client: httpx.Client) -> None:
     explained = client.post(f"/models/{name}/explain", json={"x": X, "key": "pump-1"}).json()
     assert set(X) <= set(explained["contributions"])
     assert f'varifold_devices{{model="{name}",status="ok"}} 3.0' in client.get("/metrics").text
+    client.delete(f"/models/{name}")
+    client.put(f"/models/{name}", json={"method": "arow", "key": "device"})
+    client.post(f"/models/{name}/predict", json={"x": X, "key": "pump-1"})
+    client.post(f"/models/{name}/restore", content=AROW().to_bytes())
+    assert client.get(f"/models/{name}/report", params={"key": "pump-1"}).status_code == 404, "no learners by key now"
     client.delete(f"/models/{name}")
     client.put(f"/models/{name}", json={"method": "arow"})
     assert client.get(f"/models/{name}/devices").status_code == 422

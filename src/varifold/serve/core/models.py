@@ -313,7 +313,9 @@ class Model:
         """Stop accepting changes, finish the accepted ones, and write a snapshot, so that nothing is replayed."""
         failed = self.stopped is not None
         if not failed:
-            self._stopped = "the server is stopping; send the change again when it is back"
+            self._stopped = (
+                "the server is stopping; send the change again when it is back" if clean else "the model is deleted"
+            )
         await self.drain()
         if clean and not failed and self._since < self.state.seq:
             await self._snapshot()
@@ -459,14 +461,15 @@ class Models:
         if name in self._making:
             raise NotFoundError(f"the model {name!r} is being deleted")
         self._making.add(name)
+        self._models.pop(name, None)  # from now on it is not found; finishing its changes may take a while
         try:
             if model is not None:
                 await model.stop(clean=False)
             await self._written(self.database.remove_model, self._ids.pop(name))
         finally:
             self._making.discard(name)
-            if (removed := self._models.pop(name, None)) is not None:
-                removed.state.budget.close()
+            if model is not None:
+                model.state.budget.close()
             self.unrecovered.pop(name, None)
             self.events.forget(name)
         while await self._written(self.database.prune):

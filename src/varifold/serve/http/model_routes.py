@@ -312,7 +312,7 @@ async def devices(app: App, request: Request) -> Response:
 
 def _device(model: Model, request: Request) -> tuple[Key, Device]:
     """Return the device that a query names, and its key."""
-    for key in _keys(request):
+    for key in _keys(request) if model.state.keyed else []:
         device = model.state.devices.get(key)
         if device is not None:
             return key, device
