@@ -54,7 +54,7 @@ def test_a_run_with_costs_shows_them(capsys, tmp_path, rows):
     cost, constant = found["cost"]["mean"], found["constant_cost"]["mean"]
     assert cost < constant
     assert f"{cost:.4g} cost per row" in text(page)
-    assert f"{constant:.4g} if always {found['constant_cost']['label']}" in text(page)
+    assert f"{constant:.4g} if {found['constant_cost']['label']} were always predicted" in text(page)
 
 
 def test_one_row_is_singular(tmp_path):

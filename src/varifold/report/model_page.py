@@ -96,7 +96,7 @@ def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     costs = []
     if record.get("costs"):
         cost, constant, label = record["costs"]
-        costs = [(_number(cost), "cost per row"), (_number(constant), f"if always {label}")]
+        costs = [(_number(cost), "cost per row"), (_number(constant), f"if {label} were always predicted")]
     return [
         *costs,
         (f"{1 - record['error']:.1%}", "of the predictions are right"),
