@@ -17,7 +17,7 @@ from varifold.streams.readers.context import Context
 from varifold.streams.readers.notation import unit_of
 from varifold.streams.stream import Batch
 
-__all__ = ["are_measured", "is_quantity", "make_batch", "many_labels_remedy"]
+__all__ = ["are_measured", "make_batch", "many_labels_remedy"]
 
 FEW_VALUES = 10
 """In a short stream more numbers than this are a quantity if some are not whole and most occur once; in as many rows or
@@ -32,10 +32,11 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
     predict are converted.
     """
     if context.target_type is None and (block.codes >= 0).any():
-        context.target_type = "number" if is_quantity(block) else "class"
+        labels, rows = _different_labels(block), int((block.codes >= 0).sum())
+        context.target_type = "number" if are_measured(labels, rows) else "class"
         if context.target_type == "class":
-            _reject_dates(context, block)
-            _reject_few_texts(block)
+            _reject_dates(context, labels)
+            _reject_few_texts(labels, rows)
             _reject_many_labels(context, block)
     if context.dates.order is not None and times is not None:
         times = [in_order(time, context.dates.order) for time in times]
@@ -46,9 +47,14 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
     return batch
 
 
-def _reject_dates(context: Context, block: Block) -> None:
-    """Raise an error if the labels are dates, each of which would be a class."""
-    labels = list(dict.fromkeys(block.labels.values[code] for code in block.codes[block.codes >= 0].tolist()))
+def _different_labels(block: Block) -> list[Any]:
+    """Return the labels that occur in a block, each once."""
+    values = block.labels.values
+    return [values[code] for code in np.flatnonzero(np.bincount(block.codes[block.codes >= 0])).tolist()]
+
+
+def _reject_dates(context: Context, labels: list[Any]) -> None:
+    """Raise an error if the different labels are dates, each of which would be a class."""
     if len(labels) > FEW_VALUES and all(isinstance(y, str) and looks_like_time(y) for y in labels):
         context.target_type = None
         raise DataError(
@@ -63,7 +69,8 @@ def _the_target(context: Context) -> str:
 
 def _reject_many_labels(context: Context, block: Block) -> None:
     """Raise an error if most labels are different, before a learner reserves memory for each."""
-    labels = [block.labels.values[code] for code in block.codes[block.codes >= 0][:FIRST_ROWS].tolist()]
+    values = block.labels.values
+    labels = [values[code] for code in block.codes[block.codes >= 0][:FIRST_ROWS].tolist()]
     described = too_many_labels(labels)
     if described is not None:
         context.target_type = None  # a stream that is read again is rejected again
@@ -89,13 +96,11 @@ def many_labels_remedy(labels: Sequence[Any], target: str | None = None, json: b
     return f"target_type='number' (--target-type number) predicts numbers, {each}"
 
 
-def _reject_few_texts(block: Block) -> None:
+def _reject_few_texts(labels: list[Any], rows: int) -> None:
     """Raise an error if a numeric target has a few texts, which would turn every number into a class."""
-    codes = block.codes[block.codes >= 0]
-    labels = [block.labels.values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()]
     texts = [y for y in labels if isinstance(y, str)]
     numbers = [y for y in labels if not isinstance(y, str)]
-    if texts and 10 * len(texts) <= len(labels) and are_measured(numbers, len(codes)):
+    if texts and 10 * len(texts) <= len(labels) and are_measured(numbers, rows):
         raise DataError(
             f"the target has {len(numbers):,} different numbers, such as {numbers[0]!r}, and {texts[0]!r}, which is "
             f"not one; if it means that there is no target, pass absent=[{texts[0]!r}, ...] (--absent {texts[0]}); if "
@@ -103,20 +108,13 @@ def _reject_few_texts(block: Block) -> None:
         )
 
 
-def is_quantity(block: Block) -> bool:
-    """Return whether the labels of a block are measurements rather than classes.
+def are_measured(labels: Sequence[Any], rows: int) -> bool:
+    """Return whether these different labels, which occur in `rows` rows, are measurements rather than classes.
 
     Measurements are many different numbers: more than 50, if some are not whole or, on average, every other whole
     number is missing; or more than 10 that are not all whole and mostly occur once. In up to 10 rows one number that is
     not whole decides.
     """
-    values = block.labels.values
-    codes = block.codes[block.codes >= 0]
-    return are_measured([values[code] for code in np.flatnonzero(np.bincount(codes)).tolist()], len(codes))
-
-
-def are_measured(labels: Sequence[Any], rows: int) -> bool:
-    """Return whether these different labels, which occur in `rows` rows, are measurements."""
     n = len(labels)
     if not n or not all(isinstance(y, int | float) and not isinstance(y, bool) for y in labels):
         return False
