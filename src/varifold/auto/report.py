@@ -50,7 +50,7 @@ def _describe(group: list[Change]) -> str:
 
 
 _SHOWN = 5
-"""Number of drifts in the text; the latest are shown."""
+"""Most drifts in the text, the latest ones, and most names in one of its lists."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _new_and_influential(steps: int, features: Mapping[Any, Feature]) -> dict[An
     }
 
 
-def _join(names: list[Any], most: int = 5) -> str:
+def _join(names: list[Any]) -> str:
     """Join the first names."""
-    shown = ", ".join(str(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    shown = ", ".join(str(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"

@@ -51,12 +51,12 @@ def target(learner: Any, k: int) -> Any:
     return float(k) if is_regressor(learner) else ("no", "yes")[k]
 
 
-def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes"), share: float = 0.55) -> list[Pair]:
+def clear_stream(n: int, seed: int = 3, labels: Sequence[Any] = ("no", "yes")) -> list[Pair]:
     """Generate two or more well separated classes over four features, each present in 80 % of the instances."""
     rng = random.Random(seed)
     pairs: list[Pair] = []
     for _ in range(n):
-        kind = 0 if rng.random() < share else rng.randrange(1, len(labels))
+        kind = 0 if rng.random() < 0.55 else rng.randrange(1, len(labels))
         x = {f"g{j}": rng.gauss(3.0 if j % len(labels) == kind else 0.0, 1.0) for j in range(4) if rng.random() < 0.8}
         pairs.append((x, labels[kind]))
     return pairs

@@ -79,9 +79,7 @@ def _limits(lines: dict[Name, Floats], least: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def plot_feature(
-    model: ORF3V, feature: Name, path: str | os.PathLike[str], title: str | None = None, value: float | None = None
-) -> None:
+def plot_feature(model: ORF3V, feature: Name, path: str | os.PathLike[str], value: float | None = None) -> None:
     """Draw the digests' distribution functions of a numeric feature by label, their centroids, and the thresholds.
 
     A `value`, that of the instance which is explained, is marked.
@@ -110,7 +108,7 @@ def plot_feature(
     if len(distribution.thresholds):
         text = f"dashed: thresholds\nof {len(distribution.thresholds)} stumps"
         ax.text(1.02, 0.9 - 0.07 * len(shown), text, color=GREY, fontsize=9, va="top", transform=ax.transAxes)
-    set_title(ax, str(feature) if title is None else title)
+    set_title(ax, str(feature))
     write(figure, path)
 
 

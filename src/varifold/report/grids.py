@@ -70,11 +70,11 @@ class Grid:
     foot: list[tuple[str, list[Shown]]] = field(default_factory=list)
 
 
-def short(value: float, digits: int = 3) -> str:
+def short(value: float) -> str:
     """Format a share like the papers, without the leading zero."""
     if math.isnan(value):
         return "–"
-    text = f"{value:.{digits}f}"
+    text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
 
 

@@ -55,12 +55,12 @@ def stretches(number: Number, metric: str) -> tuple[Floats, Floats]:
     return ends, np.sqrt(within) if metric == "rmse" else within
 
 
-def windows(number: Number, metric: str, count: int = WINDOWS) -> Floats:
+def windows(number: Number, metric: str) -> Floats:
     """Return the mean of a metric in each of some windows of the stream, of nearly the same length."""
     ends, within = stretches(number, metric)
     squares = within**2 if metric == "rmse" else within
     widths = np.diff(ends, prepend=0.0)
-    parts = np.array_split(np.arange(len(ends)), count)
+    parts = np.array_split(np.arange(len(ends)), WINDOWS)
     means = [float(np.average(squares[p], weights=widths[p])) if len(p) else math.nan for p in parts]
     return np.sqrt(means) if metric == "rmse" else np.array(means)
 
@@ -88,7 +88,7 @@ def shown(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.3f}".removeprefix("0")
 
 
-def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None, *, spread: bool = True) -> Grid:
+def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None) -> Grid:
     """Make a grid of one metric in a setting (by default the first), learners by their average rank.
 
     The spread is the deviation over the repeats or, of a single run, that over five windows of the stream.
@@ -102,7 +102,7 @@ def leaderboard_grid(filled: Filled, metric: str, setting: Setting | None = None
         cells = []
         for j, each in enumerate(data):
             number = _number(filled, setting, each, names[i])
-            deviation = _deviation(number, metric) if number and spread else math.nan
+            deviation = _deviation(number, metric) if number else math.nan
             text = "" if math.isnan(deviation) else f"±{shown(deviation)}"
             cell = _cell(number.mean(metric), text, rated[i, j] == best[j], number.text)
             cells.append(cell if number else Shown("–", tone="gap", tip=number.gap))

@@ -27,7 +27,7 @@ def draw_digests(path: str, repeats: int) -> None:
     block = prepare(load("wdbc"), "none", seed=0).block
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
-    labels = list(block.labels.values)
+    labels = block.labels.values
     for ax, rows in zip(axes, (50, len(block)), strict=True):
         part = block[:rows]
         model = ORF3V()
