@@ -212,7 +212,7 @@ class DelayedOVFM(river_base.Classifier):
         """Run Algorithm 1 over a block; return label indices in `classes` (-1: none) and probabilities."""
         if schedule is not None:
             raise ParameterError("DelayedOVFM needs labels without delay; remove the delay")
-        labels = list(block.labels.values)
+        labels = block.labels.values
         predictions: list[dict[Any, float]] = []
         for x, code in zip(block.rows(), block.codes.tolist(), strict=True):
             self._enter(self._numbers(x), self._label(labels[code]))

@@ -66,7 +66,7 @@ def _entry(name: str, function: Any, block: Block) -> Entry:
         title=(inspect.getdoc(function) or name).split("\n", 1)[0],
         rows=len(block),
         features=len(set(columns.tolist())),
-        classes=len(block.labels.values),
+        classes=len(block.labels),
         types="",
         format="own",
         licence="",

@@ -109,8 +109,8 @@ def _in_codes_of_stream(outputs: Outputs, classes: list[Any], labels: Labels) ->
     return Outputs(predicted, probabilities, sets)
 
 
-class DictRegressorRunner:
-    """Run any river regressor, or anything with its methods."""
+class _DictRunner:
+    """Run a learner instance by instance."""
 
     coverages: tuple[float, ...] = ()
 
@@ -118,6 +118,10 @@ class DictRegressorRunner:
         self.learner = learner
         self.seconds = 0.0
         self.learns_unlabelled = learns_unlabelled(learner)
+
+
+class DictRegressorRunner(_DictRunner):
+    """Run any river regressor, or anything with its methods."""
 
     def run(self, schedule: Schedule) -> Outputs:
         """Predict and learn by the schedule; a prediction of None (river's, before the first target) counts as 0."""
@@ -131,15 +135,11 @@ class DictRegressorRunner:
         return Outputs(np.array(predictions, dtype=np.float64))
 
 
-class DictClassifierRunner:
+class DictClassifierRunner(_DictRunner):
     """Run any river classifier, or anything with its methods."""
 
-    coverages: tuple[float, ...] = ()
-
     def __init__(self, learner: Any) -> None:
-        self.learner = learner
-        self.seconds = 0.0
-        self.learns_unlabelled = learns_unlabelled(learner)
+        super().__init__(learner)
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
         self.has_learned = False
         self.has_probabilities = hasattr(learner, "predict_proba_one")
@@ -197,7 +197,7 @@ class DictClassifierRunner:
 
     def _labels(self, labels: Labels) -> list[Any]:
         """Return the labels as the learner sees them: False and True for a learner of two classes only."""
-        values = list(labels.values)
+        values = labels.values
         if not self.two_labels or all(isinstance(y, bool) for y in values):
             return values
         if len(values) > 2:

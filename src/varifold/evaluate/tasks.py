@@ -102,7 +102,7 @@ class Classification:
         """Make a record of the predictions."""
         return Predictions(
             **place,
-            labels=list(block.labels.values),
+            labels=block.labels.values,
             truth=block.codes.copy(),
             predicted=outputs.predicted,
             probabilities=outputs.probabilities,
@@ -113,7 +113,7 @@ class Classification:
     def result(self, collected: Collected, positive: Hashable) -> Result:
         """Compute the result."""
         counts, windows, periods, predictions = collected
-        labels = list(self.labels.values)
+        labels = self.labels.values
         code = _positive_code(labels, self.label_counts, positive)
         confusion = self.tally.counts.confusion
         by_label = confusion.sum(axis=1)

@@ -65,7 +65,7 @@ def presence(block: Block, stretches: int = 200) -> Presence:
         shares,
         1.0 - shares.mean(axis=0) if d else np.zeros(parts),
         balance,
-        list(block.labels.values),
+        block.labels.values,
         np.bincount(block.codes[labelled], minlength=kinds).tolist(),
         int(np.count_nonzero(np.diff(block.indptr) == 0)),
         _range(block.targets),
