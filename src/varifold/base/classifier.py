@@ -19,17 +19,17 @@ from varifold.base.blocks import check_block, learned_block, to_block
 from varifold.base.costs import OBJECTIVES, Costs, check_one_rule, plain_costs
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
-from varifold.base.importances import Importance, measured
 from varifold.base.label_count import too_many_labels
-from varifold.base.learner import INTERCEPT, Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.learner import INTERCEPT, Instance, Task, checked_schedule
 from varifold.base.params import AnyOf, Boolean, Constraint, OneOf
+from varifold.base.predictor import VaryingPredictor
 from varifold.errors import LabelError, UnknownNameError
 
 __all__ = ["INTERCEPT", "Instance", "Name", "VaryingClassifier"]
 
 
 @declared(kw_only=True)
-class VaryingClassifier(VaryingLearner, river_base.Classifier):
+class VaryingClassifier(VaryingPredictor, river_base.Classifier):
     """A classifier for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
@@ -118,30 +118,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Instance, y: Hashable, w: float = 1.0, memo: bytes | None = None) -> None:
-        """Learn one instance with sample weight w (0 does nothing).
-
-        A label of None or NaN is not known: the learner learns from the features alone if it can, and ignores the
-        instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
-        """
-        self._engine.learn_one(x, y, w, memo)
-
-    def memo_one(self, x: Instance) -> bytes:
-        """Return the memo of the prediction that the instance gets now, for `learn_one` once its label arrives.
-
-        What judges predictions (weights of experts, calibration, sets) should judge those that were issued. A label
-        that arrives late is learned after others, which may reveal it: the learner would seem better than it was.
-        Keep the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes
-        nothing.
-        """
-        memo: bytes = self._engine.memo_one(x)
-        return memo
-
-    def memo_fits(self, x: Instance, memo: bytes) -> bool:
-        """Return whether `learn_one` accepts the memo of an instance; not if a learner of another shape made it."""
-        fits: bool = self._engine.memo_fits(memo)
-        return fits
-
     def predict_one(self, x: Instance) -> Any:  # type: ignore[override]  # river's **kwargs mean nothing here
         """Predict the label of an instance; None before any label was learned. Changes nothing."""
         return self._engine.predict_one(x)
@@ -197,18 +173,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
         parts, others = self._engine.explain_one(x, index)
         return self._explanation(parts, others, by_column)
 
-    def column_importances(
-        self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
-    ) -> dict[Name, Importance]:
-        """Measure how much the log loss on these instances increases when the cells of one column are permuted.
-
-        By column, largest first: an `Importance` with `loss`, its standard `error` and `matters`. Pass a few hundred
-        labelled instances that have *not* been learned, such as the next ones of the stream: on learned ones a column
-        that was only memorised looks important. ``prequential(track="permutation")`` does so along a stream.
-        `repeats` is how often each column is permuted. Nothing is learned.
-        """
-        return measured(self, X, y, repeats=repeats, seed=seed)
-
     def _class_index(self, label: Hashable) -> int:
         try:
             return {known: i for i, known in enumerate(self.classes)}[label]
@@ -218,15 +182,6 @@ class VaryingClassifier(VaryingLearner, river_base.Classifier):
             ) from None
 
     # ------------------------------------------------------------------ many instances
-
-    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
-        """Learn instances in order, in compiled code.
-
-        X is a Block (which holds its labels), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
-        None and NaN among the labels are labels that are not known.
-        """
-        self._engine.run(self._learned_block(X, y, w), predict=False)
 
     def _learned_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
         """Convert X to a block to learn from; the first labels next to a frame must look like classes."""

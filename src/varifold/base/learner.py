@@ -30,30 +30,10 @@ NO_FEATURES = (INTERCEPT, "(decision)", "(minus expected cost)")
 
 @declared(kw_only=True)
 class VaryingLearner(Estimator):
-    """A learner for streams whose features appear and vanish: a `VaryingClassifier` or a `VaryingRegressor`.
+    """A learner for streams whose features appear and vanish; `VaryingClassifier` describes the parameters.
 
     A method is decorated with `declared`. It declares its own parameters as fields, by position or keyword (those here
     are by keyword only), and supplies ``_parameters`` (their constraints) and ``_model`` (its compiled mathematics).
-
-    Parameters
-    ----------
-    scale
-        ``"robust"`` (running mean and deviation of the observed values without outliers; a value that never varies is
-        presence; see `VaryingClassifier`), ``"standard"`` (of all observed values), ``"minmax"`` (running range) or
-        ``"none"``.
-    fit_intercept
-        Whether a constant, always present input is added.
-    clip
-        Bound on the absolute value of a standardised input.
-    max_features
-        Most features kept; None keeps all.
-    evict
-        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
-        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
-        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
-    coverages
-        Shares of the truths, each in (0, 1), that intervals or sets should contain; ``()`` costs nothing.
-
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {

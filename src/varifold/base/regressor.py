@@ -18,14 +18,14 @@ from varifold.base.blocks import check_block, learned_block, to_block, with_numb
 from varifold.base.coverages import Interval
 from varifold.base.declared import declared
 from varifold.base.estimator import Name
-from varifold.base.importances import Importance, measured
-from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
+from varifold.base.learner import Instance, Task, checked_schedule
+from varifold.base.predictor import VaryingPredictor
 
 __all__ = ["VaryingRegressor"]
 
 
 @declared(kw_only=True)
-class VaryingRegressor(VaryingLearner, river_base.Regressor):
+class VaryingRegressor(VaryingPredictor, river_base.Regressor):
     """A regressor for streams whose features appear and vanish.
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
@@ -71,29 +71,6 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
 
     # ------------------------------------------------------------------ one instance
 
-    def learn_one(self, x: Instance, y: float, w: float = 1.0, memo: bytes | None = None) -> None:
-        """Learn one instance and its target with sample weight w (0 does nothing).
-
-        A target of None or NaN is not known: the learner learns from the features alone if it can, and ignores the
-        instance otherwise (`traits.unlabelled`). `memo` is what `memo_one` returned when the instance was predicted.
-        """
-        self._engine.learn_one(x, y, w, memo)
-
-    def memo_one(self, x: Instance) -> bytes:
-        """Return the memo of the prediction that the instance gets now, for `learn_one` once its target arrives.
-
-        What judges predictions (weights of experts, intervals) should judge those that were issued. A target that
-        arrives late is learned after others, which may reveal it: the learner would seem better than it was. Keep
-        the memo with the instance, for example in a database. Empty for a learner that judges nothing. Changes nothing.
-        """
-        memo: bytes = self._engine.memo_one(x)
-        return memo
-
-    def memo_fits(self, x: Instance, memo: bytes) -> bool:
-        """Return whether `learn_one` accepts the memo of an instance; not if a learner of another shape made it."""
-        fits: bool = self._engine.memo_fits(memo)
-        return fits
-
     def predict_one(self, x: Instance) -> float:
         """Predict the target of an instance; 0.0 before any target was learned. Changes nothing."""
         prediction: float = self._engine.predict_one(x)
@@ -131,28 +108,7 @@ class VaryingRegressor(VaryingLearner, river_base.Regressor):
         parts, others = self._engine.explain_one(x)
         return self._explanation(parts, others, by_column)
 
-    def column_importances(
-        self, X: Any, y: Iterable[Any] | None = None, *, repeats: int = 5, seed: int = 0
-    ) -> dict[Name, Importance]:
-        """Measure how much the absolute error on these instances increases when the cells of one column are permuted.
-
-        By column, largest first: an `Importance` with `loss` (in the target's units), its standard `error` and
-        `matters`. Pass a few hundred instances with targets that have *not* been learned, such as the next ones of the
-        stream: on learned ones a column that was only memorised looks important. `repeats` is how often each column is
-        permuted. Nothing is learned.
-        """
-        return measured(self, X, y, repeats=repeats, seed=seed)
-
     # ------------------------------------------------------------------ many instances
-
-    def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
-        """Learn instances in order, in compiled code.
-
-        X is a Block (which holds its targets), an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy
-        sparse matrix or a 2-D array. The resulting state is bit-identical to that of `learn_one` on each instance:
-        None and NaN among the targets are targets that are not known.
-        """
-        self._engine.run(self._learned_block(X, y, w), predict=False)
 
     def _learned_block(self, X: Any, y: Iterable[Any] | None, w: Iterable[float] | None) -> Block:
         return with_numbers(learned_block(X, y, w, self._knows, numeric=True))
