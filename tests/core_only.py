@@ -42,12 +42,12 @@ def learner_round_trip(folder: Path) -> None:
         assert again.predict_one(x) == model.predict_one(x), name
 
 
-def command(*words: str, folder: Path) -> str:
+def command(*words: str, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "varifold", *words], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"varifold {' '.join(words)} failed: {done.stderr}"
-    return done.stdout
+    assert done.returncode == code, f"varifold {' '.join(words)} failed: {done.stderr}"
+    return done
 
 
 def command_line(folder: Path) -> None:
@@ -55,13 +55,18 @@ def command_line(folder: Path) -> None:
         rows = csv.writer(file)
         rows.writerow(["pressure", "valve", "state"])
         rows.writerows([t % 7 if t % 3 else "", "open" if t % 2 else "shut", t % 2] for t in range(200))
-    assert "olvf" in command("models", folder=folder)
-    result = json.loads(
-        command("run", "readings.csv", "--target", "state", "--model", "arow", "--format", "json", folder=folder)
-    )
+    assert "olvf" in command("models", folder=folder).stdout
+    run = ("run", "readings.csv", "--target", "state", "--model", "arow")
+    saved = command(*run, "--format", "json", "--save", "plant.model", folder=folder)
+    assert saved.stderr == "learner written to plant.model\n"
+    result = json.loads(saved.stdout)
     assert result["instances"] == 200
     assert result["cer"]["mean"] < 0.3
-    assert "zero" in command("demo", "--model", "arow", folder=folder)
+    assert "pressure" in command("inspect", "plant.model", folder=folder).stdout
+    assert "pip install '.[bench]'" in command(*run, "--repeats", "2", "--jobs", "2", folder=folder, code=1).stderr
+    demo = command("demo", "--model", "arow", folder=folder)
+    assert "zeros filled in" in demo.stdout
+    assert "pip install '.[plot]'" in demo.stderr
 
 
 def sub_packages() -> None:

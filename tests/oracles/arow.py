@@ -20,7 +20,7 @@ class PlainAROW:
     def score(self, x: dict[Any, float]) -> float:
         return float(self.mu @ self.vector(x)) if self.names else 0.0
 
-    def learn(self, x: dict[Any, float], y: float, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
+    def admit(self, x: dict[Any, float], order: dict[Any, int]) -> None:
         for name in x:
             if name not in self.names:
                 self.names.append(name)
@@ -31,6 +31,9 @@ class PlainAROW:
         if self.full and any(order.get(name, 0) > self.max_dense for name in x):
             self.full = False
             self.sigma = np.diag(np.diag(self.sigma))
+
+    def learn(self, x: dict[Any, float], y: float, w: float, fresh: set[Any], order: dict[Any, int]) -> None:
+        self.admit(x, order)
         v = self.vector(x)
         loss = max(0.0, 1 - y * float(self.mu @ v))
         if loss == 0.0:

@@ -22,16 +22,7 @@ class PlainAROWRegressor(PlainAROW):
         deviation: float,
         order: dict[Any, int],
     ) -> None:
-        for name in x:
-            if name not in self.names:
-                self.names.append(name)
-                self.mu = np.append(self.mu, 0.0)
-                wider = np.eye(len(self.names))
-                wider[:-1, :-1] = self.sigma
-                self.sigma = wider
-        if self.full and any(order.get(name, 0) > self.max_dense for name in x):
-            self.full = False
-            self.sigma = np.diag(np.diag(self.sigma))
+        self.admit(x, order)
         v = self.vector(x)
         r = self.r / w
         u = self.sigma @ v
