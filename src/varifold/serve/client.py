@@ -421,18 +421,8 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
     Parameters
     ----------
-    url
-        Address of the server, such as ``http://127.0.0.1:8080``.
-    model
-        Name of the model.
-    method, params
-        Method and parameters for creating the model if it does not exist; with None no model is created.
-    key
-        Field of an instance that holds its key, for one learner per key, as in `varifold.PerKeyRegressor`.
-    input
-        Rules for reading instances, such as ``{"time": "ts"}``.
-    token
-        Token of the server, if it requires one.
+    url, model, method, params, key, input, token
+        See `RemoteClassifier`; a key makes one regressor per key, as in `varifold.PerKeyRegressor`.
 
     """
 
@@ -456,18 +446,8 @@ class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
 
     Parameters
     ----------
-    url
-        Address of the server, such as ``http://127.0.0.1:8080``.
-    model
-        Name of the model.
-    method, params
-        Method and parameters for creating the model if it does not exist; with None no model is created.
-    key
-        Field of an instance that holds its key, for one detector per key, as in `varifold.PerKeyDetector`.
-    input
-        Rules for reading instances, such as ``{"time": "ts"}``.
-    token
-        Token of the server, if it requires one.
+    url, model, method, params, key, input, token
+        See `RemoteClassifier`; a key makes one detector per key, as in `varifold.PerKeyDetector`.
 
     """
 
