@@ -30,11 +30,11 @@ class VaryingRegressor(VaryingPredictor, river_base.Regressor):
 
     An instance is a mapping of feature names (str or int) to values. A missing key, None and NaN all mean *absent*;
     0.0 is a value; a str value ``v`` of feature ``f`` is the indicator feature ``f=v``. Features are never declared:
-    the learner adds new ones when they first appear. Targets are finite numbers; one that is missing, NaN, infinite or
-    not a number is rejected, and the learner does not change. Values and targets beyond 1e150 count as 1e150 (with
-    their sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning ``a y + b``
-    instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a time; to
-    predict from several threads, give each its own copy.
+    the learner adds new ones when they first appear. Targets are finite numbers; None and NaN mean that the target is
+    not known, anything else is rejected and the learner does not change. Values and targets beyond 1e150 count as 1e150
+    (with their sign), because squares of larger ones overflow. Targets are scaled online as inputs are: learning
+    ``a y + b`` instead of ``y`` (a > 0) gives ``a`` times the prediction plus ``b``. A learner is for one thread at a
+    time; to predict from several threads, give each its own copy.
 
     A method is decorated with `declared`, declares its parameters as fields and supplies ``_parameters`` (their
     constraints), ``_model`` (its compiled mathematics, a `RegressionModel`) and optionally river's hook
@@ -43,19 +43,9 @@ class VaryingRegressor(VaryingPredictor, river_base.Regressor):
     Parameters
     ----------
     scale
-        ``"robust"`` (running mean and deviation of the observed values without outliers; a value that never varies is
-        presence; see `VaryingClassifier`), ``"standard"`` (of all observed values), ``"minmax"`` (running range) or
-        ``"none"``; for features only. Targets are always scaled.
-    fit_intercept
-        Whether a constant, always present input is added.
-    clip
-        Bound on the absolute value of a standardised input.
-    max_features
-        Most features kept; None keeps all.
-    evict
-        Which features are evicted first when there are more: the ``"oldest"`` (last seen longest ago) or the
-        ``"lightest"`` (smallest weights). A sixteenth of `max_features` is evicted at a time.
-        If `max_features` is 1,024 or more, a new feature evicts others only when it comes for the fourth time.
+        As in `VaryingClassifier`, for features only. Targets are always scaled.
+    fit_intercept, clip, max_features, evict
+        See `VaryingClassifier`.
     coverages
         Shares of the targets, each in (0, 1), that intervals should contain: ``(.8, .95)``. ``()`` costs nothing; with
         any, each instance is also predicted before it is learned. See `predict_interval_one`.
