@@ -1,6 +1,19 @@
 """Numbers kept in ascending order: for the few hundred of a window, binary search and shifting is faster than a tree."""
 
+from libc.stdint cimport int32_t
 from libc.string cimport memmove
+
+
+cdef inline Py_ssize_t place_among(const int32_t* sorted, Py_ssize_t n, int32_t key) noexcept nogil:
+    """Return the number of sorted keys that are smaller: the place of this one, which may not be there."""
+    cdef Py_ssize_t low = 0, high = n, mid
+    while low < high:
+        mid = (low + high) >> 1
+        if sorted[mid] < key:
+            low = mid + 1
+        else:
+            high = mid
+    return low
 
 
 cdef inline Py_ssize_t first_not_below(const double* sorted, Py_ssize_t n, double x) noexcept nogil:

@@ -8,6 +8,7 @@ from libc.stdlib cimport free, qsort
 from libc.string cimport memcpy, memset
 
 from varifold._engine.view cimport View
+from varifold._numeric.ascending cimport place_among
 from varifold._numeric.memory cimport allocate
 from varifold.forest._feature_state cimport canonical_width
 from varifold.forest._tdigest cimport Digest, Point
@@ -81,14 +82,8 @@ cdef void overlap_shares(double* old_edge, double* old_upto, double* new_edge, d
 
 cdef Py_ssize_t position(View* v, int32_t slot) noexcept nogil:
     """Return the position of a slot in the view, -1 if it is absent."""
-    cdef Py_ssize_t low = 0, high = v.n, middle
-    while low < high:
-        middle = (low + high) >> 1
-        if v.slot[middle] < slot:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < v.n and v.slot[low] == slot else -1
+    cdef Py_ssize_t at = place_among(v.slot, v.n, slot)
+    return at if at < v.n and v.slot[at] == slot else -1
 
 
 cdef class Pairs:
@@ -290,7 +285,10 @@ cdef class Pairs:
                 self.clear(p)
 
     cdef void share_out(self, int p, double* share_a, double* share_b) noexcept nogil:
-        """Redistribute the counts to new edges in proportion to the overlap of the bins."""
+        """Redistribute the counts to new edges in proportion to the overlap of the bins, given by overlap_shares().
+
+        Old cell (i, j) goes to new cell (k, m) by the product of both shares; the last row, all, does not change.
+        """
         cdef double* old = self.count + <Py_ssize_t> p * ROWS * self.wide
         cdef int i, j, k, m, c, wide = self.wide
         cdef double part

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from varifold._engine.names.table cimport NameTable
 from varifold._engine.view cimport View
+from varifold._numeric.ascending cimport place_among
 
 # Keys of entries: a number of column c has the key 2c and its value, a string the key 2c + 1 and its level's slot (0
 # once the level was evicted).
@@ -23,17 +24,11 @@ cdef enum Way:
 
 cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
     """Return the position of the entry with this key, -1 if there is none."""
-    cdef Py_ssize_t low = (key >> 1) - 1, high = r.n, middle
-    if 0 <= low < high and r.key[low] == key:
-        return low    # the usual position if every column is present
-    low = 0
-    while low < high:
-        middle = (low + high) >> 1
-        if r.key[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < r.n and r.key[low] == key else -1
+    cdef Py_ssize_t at = (key >> 1) - 1
+    if 0 <= at < r.n and r.key[at] == key:
+        return at    # the usual position if every column is present
+    at = place_among(r.key, r.n, key)
+    return at if at < r.n and r.key[at] == key else -1
 
 cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept nogil:
     """Return the side of a row at a split: 0 left, 1 right. Key 0 is an evicted column, absent for all rows."""

@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memmove
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
+from varifold._numeric.ascending cimport place_among
 
 from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
@@ -62,7 +63,7 @@ cdef class PresenceModel(Model):
         return 0
 
     cdef void forget(self, int32_t slot) noexcept nogil:
-        cdef Py_ssize_t at = self.place_of(slot)
+        cdef Py_ssize_t at = place_among(self.columns, self.n_columns, slot)
         if at < self.n_columns and self.columns[at] == slot:
             self.n_columns -= 1
             memmove(self.columns + at, self.columns + at + 1, (self.n_columns - at) * sizeof(int32_t))
@@ -74,20 +75,9 @@ cdef class PresenceModel(Model):
         for i in range(2 * slot * self.stride, 2 * (slot + 1) * self.stride):
             self.logs[i] = UNKNOWN
 
-    cdef Py_ssize_t place_of(self, int32_t slot) noexcept nogil:
-        """Return the position of a slot among the columns, or where it would be inserted."""
-        cdef Py_ssize_t low = 0, high = self.n_columns, middle
-        while low < high:
-            middle = (low + high) // 2
-            if self.columns[middle] < slot:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
     cdef void add_column(self, int32_t slot) noexcept nogil:
         """Add a column that was not seen before."""
-        cdef Py_ssize_t at = self.place_of(slot)
+        cdef Py_ssize_t at = place_among(self.columns, self.n_columns, slot)
         memmove(self.columns + at + 1, self.columns + at, (self.n_columns - at) * sizeof(int32_t))
         self.columns[at] = slot
         self.n_columns += 1
