@@ -10,7 +10,7 @@ from varifold._engine.models.model cimport Model
 from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
 from varifold._numeric.hashing cimport draw, unit_interval
-from varifold.anomaly._rows cimport Rows
+from varifold.neighbours._rows cimport Rows
 
 from varifold._engine.state import checked_array, fixed, per_slot
 
@@ -150,7 +150,7 @@ cdef class IsolationModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t period
-        self.rows.add(v)
+        self.rows.add(v.slot, v.raw, v.n)
         period = QUICK if self.rows.taken <= 2 * self.window else max(1, self.window // TURNS)
         if self.rows.taken % period == 0:
             self.build((self.built[0] % self.trees) * self.nodes)
@@ -268,7 +268,7 @@ cdef class IsolationModel(Model):
         used = [i for i in range(count) if self.in_use(i)]
         splits = [i for i in used if self.feature[<Py_ssize_t> i]]
         return {
-            **Model.dump(self, size), **self.rows.dump(),
+            **Model.dump(self, size), **self.rows.dump("rows."),
             "node": np.array(splits, dtype=np.int32),
             "feature": np.array([self.feature[<Py_ssize_t> i] for i in splits], dtype=np.int32),
             "threshold": np.array([self.threshold[<Py_ssize_t> i] for i in splits], dtype=np.float64),
@@ -279,7 +279,7 @@ cdef class IsolationModel(Model):
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef Py_ssize_t i
         Model.fill(self, arrays, capacity)
-        self.rows.fill(arrays, capacity)
+        self.rows.fill(arrays, capacity, "rows.")
         count = min(self.built[0], self.trees) * self.nodes
         splits = checked_array(arrays, "node", "i", (None,), 0, count - 1)
         feature = checked_array(arrays, "feature", "i", splits.shape, 1, capacity - 1)

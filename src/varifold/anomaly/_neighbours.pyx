@@ -6,7 +6,8 @@ from libc.string cimport memset
 from varifold._engine.names.table cimport INDICATOR
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares
-from varifold.neighbours._neighbours cimport MOST, NeighboursModel, Row
+from varifold.neighbours._neighbours cimport MOST, NeighboursModel
+from varifold.neighbours._rows cimport KeptRow
 
 from varifold._engine.state import per_slot
 
@@ -22,12 +23,12 @@ cdef class NeighboursDetectorModel(NeighboursModel):
     cdef double* any_level    # scratch [slot of a column] instances of the window that have any of its strings
     cdef Py_ssize_t compared  # features of the instance at hand that are compared
 
-    def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
+    def __cinit__(self, int k, Py_ssize_t window):
         self.arrays.scratch(&self.holders, per_slot())
         self.arrays.scratch(&self.any_level, per_slot())
 
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil:
-        cdef Row* r = &self.row[place]
+        cdef KeptRow* r = &self.row[place]
         cdef Py_ssize_t j
         cdef double change = -1.0 if take_out else 1.0
         for j in range(r.n):
@@ -54,7 +55,7 @@ cdef class NeighboursDetectorModel(NeighboursModel):
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil:
         """Compute the mean squared differences to the stored instances into `total`."""
         cdef Py_ssize_t i, j
-        cdef Row* r
+        cdef KeptRow* r
         cdef double d
         self.compared = 0
         memset(self.total, 0, held * sizeof(double))
@@ -91,8 +92,8 @@ cdef class NeighboursDetectorModel(NeighboursModel):
         """Split the mean distance by feature."""
         cdef Py_ssize_t[MOST] place
         cdef int j, found = self.neighbours_of(v, place)
-        cdef Py_ssize_t i, a, held = min(self.taken, self.window)
-        cdef Row* r
+        cdef Py_ssize_t i, a, held = self.kept.held()
+        cdef KeptRow* r
         cdef double d
         memset(out, 0, v.n * sizeof(double))
         for j in range(found if self.compared else 0):

@@ -1,19 +1,12 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
+from varifold.neighbours._rows cimport KeptRow, Rows
 
 cdef enum:
     MOST = 64          # maximum number of neighbours that vote
-
-cdef struct Row:
-    int32_t* slot
-    double* x
-    Py_ssize_t n
-    Py_ssize_t capacity    # allocated entries
-    int y
-    double w
 
 cdef inline void leave_out(View* v, Py_ssize_t i, View* part) noexcept nogil:
     """Copy all entries of a view but the i-th to the arrays of `part`."""
@@ -26,10 +19,9 @@ cdef inline void leave_out(View* v, Py_ssize_t i, View* part) noexcept nogil:
 cdef class NeighboursModel(Model):
     cdef readonly int k
     cdef readonly Py_ssize_t window
-    cdef readonly Py_ssize_t widest    # maximum number of entries of an instance that are stored and compared
     cdef bint single                   # values are rounded to single precision
-    cdef Row* row                      # ring of the latest instances
-    cdef int64_t taken                 # instances added so far
+    cdef Rows kept                     # ring of the latest instances
+    cdef KeptRow* row                  # its rows
     cdef double* counts                # [class]: weight learned
     cdef double* table                 # scratch [slot][window]: values of the instances, NONE if absent
     cdef Py_ssize_t tabled             # slots in the table; 0: no table
@@ -42,9 +34,8 @@ cdef class NeighboursModel(Model):
     cdef uint8_t* marked               # scratch [slot]: evicted features that rows may still hold
     cdef bint any_marked
 
-    cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil
     cdef void forget_marked(self) noexcept nogil
-    cdef double distance(self, Row* r) noexcept nogil
+    cdef double distance(self, KeptRow* r) noexcept nogil
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil
     cdef void measure(self, View* v, Py_ssize_t held) noexcept nogil
     cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil

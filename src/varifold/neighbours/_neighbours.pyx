@@ -7,14 +7,15 @@ feature by feature, many instances at a time, in the order of an instance's own 
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares, divide_by
 from varifold._numeric.memory cimport allocate, resize
+from varifold.neighbours._rows cimport KeptRow, Rows
 
 from varifold._engine.state import checked_array, per_class, per_slot
 
@@ -36,14 +37,14 @@ cdef class NeighboursModel(Model):
     def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512, bint single=False):
         if not 1 <= k <= MOST or window < 1 or widest < 1:
             raise ValueError(f"k={k} is 1 to {MOST}; window={window} and widest={widest} are at least 1")
-        self.row = <Row*> allocate(window * sizeof(Row))
+        self.kept = Rows(window, widest)
+        self.row = self.kept.row
         self.total = <double*> allocate(2 * window * sizeof(double))
-        if self.row == NULL or self.total == NULL:
+        if self.total == NULL:
             raise MemoryError
         self.shared = self.total + window
         self.k = k
         self.window = window
-        self.widest = widest
         self.single = single
         self.prepares = True
         self.arrays.declare("counts", &self.counts, per_class(low=0))
@@ -54,24 +55,10 @@ cdef class NeighboursModel(Model):
         self.arrays.scratch(&self.marked, per_slot())
 
     def __dealloc__(self):
-        cdef Py_ssize_t i
-        for i in range(self.window if self.row != NULL else 0):
-            free(self.row[i].slot)
-            free(self.row[i].x)
-        free(self.row)
         free(self.total)
         free(self.table)
 
     # ---------------------------------------------------------------- memory
-
-    cdef int reserve_row(self, Row* r, Py_ssize_t n) except -1 nogil:
-        """Reserve n entries for an instance of the ring."""
-        if n <= r.capacity:
-            return 0
-        if resize(<void**> &r.slot, n * sizeof(int32_t)) < 0 or resize(<void**> &r.x, n * sizeof(double)) < 0:
-            raise MemoryError
-        r.capacity = n
-        return 0
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         """Reserve slots; drop a table that would become too large."""
@@ -90,13 +77,13 @@ cdef class NeighboursModel(Model):
 
     cdef void enter(self, Py_ssize_t place, bint take_out) noexcept nogil:
         """Write an instance of the ring into the table, or remove it."""
-        cdef Row* r = &self.row[place]
+        cdef KeptRow* r = &self.row[place]
         cdef Py_ssize_t j
         for j in range(r.n if self.tabled else 0):
             self.table[r.slot[j] * self.window + place] = NONE if take_out else r.x[j]
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
-        return self.reserve_row(&self.row[self.taken % self.window], min(n + n_new, self.widest))
+        return self.kept.reserve_next(n + n_new)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Mark the slot, which may be reused for another feature; features are evicted many at a time."""
@@ -106,7 +93,7 @@ cdef class NeighboursModel(Model):
     cdef void forget_marked(self) noexcept nogil:
         """Remove the marked slots from every stored instance; call it before instances are used."""
         cdef Py_ssize_t i, j, n
-        cdef Row* r
+        cdef KeptRow* r
         if not self.any_marked:
             return
         for i in range(self.window):
@@ -124,7 +111,7 @@ cdef class NeighboursModel(Model):
 
     # ---------------------------------------------------------------- predicting
 
-    cdef double distance(self, Row* r) noexcept nogil:
+    cdef double distance(self, KeptRow* r) noexcept nogil:
         """Return the mean squared difference over the shared features, shrunk to that of unrelated ones."""
         cdef Py_ssize_t j
         cdef double d, total = UNLIKE * DOUBT, shared = DOUBT
@@ -160,7 +147,7 @@ cdef class NeighboursModel(Model):
     cdef int neighbours_of(self, View* v, Py_ssize_t* place) noexcept nogil:
         """Write the ring positions of the k nearest instances to `place`, nearest first; return their number."""
         cdef double[MOST] near
-        cdef Py_ssize_t i, held = min(self.taken, <int64_t> self.window)
+        cdef Py_ssize_t i, held = self.kept.held()
         cdef int j, found = 0
         cdef double d
         self.measure(v, held)
@@ -216,74 +203,39 @@ cdef class NeighboursModel(Model):
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         """Replace the oldest instance by this one; call prepare() first."""
-        cdef Row* r = &self.row[self.taken % self.window]
-        cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0
+        cdef KeptRow* r
+        cdef Py_ssize_t i, first = 1 if v.n and v.slot[0] == 0 else 0, place = self.kept.taken % self.window
         self.forget_marked()
         self.counts[y] += w
-        self.enter(self.taken % self.window, True)
-        r.n = min(v.n - first, self.widest)
-        if r.n:  # an empty row may have no memory
-            memcpy(r.slot, v.slot + first, r.n * sizeof(int32_t))
-            memcpy(r.x, v.x + first, r.n * sizeof(double))
+        self.enter(place, True)
+        r = self.kept.add(v.slot + first, v.x + first, v.n - first)
         for i in range(r.n if self.single else 0):
             r.x[i] = <float> min(max(r.x[i], -LARGEST_SINGLE), LARGEST_SINGLE)
         r.y = y
         r.w = w
-        self.enter(self.taken % self.window, False)
-        self.taken += 1
+        self.enter(place, False)
 
     # ---------------------------------------------------------------- files
 
     def dump(self, Py_ssize_t size):
-        cdef Py_ssize_t i, n, at = 0, held = min(self.taken, <int64_t> self.window)
-        cdef int32_t[::1] slots
-        cdef double[::1] x
+        cdef Py_ssize_t i, held = self.kept.held()
         self.forget_marked()
-        ends = np.cumsum([0, *[self.row[i].n for i in range(held)]], dtype=np.int64)
-        slots = np.zeros(ends[held], dtype=np.int32)
-        x = np.zeros(ends[held])
-        for i in range(held):
-            n = self.row[i].n
-            if n:
-                memcpy(&slots[at], self.row[i].slot, n * sizeof(int32_t))
-                memcpy(&x[at], self.row[i].x, n * sizeof(double))
-            at += n
         return {
-            **Model.dump(self, size), "ends": ends, "slots": np.asarray(slots), "x": np.asarray(x),
+            **Model.dump(self, size), **self.kept.dump(),
             "y": np.array([self.row[i].y for i in range(held)], dtype=np.int64),
             "w": np.array([self.row[i].w for i in range(held)], dtype=np.float64),
-            "taken": np.array([self.taken], dtype=np.int64),
         }
 
     def fill(self, dict arrays, Py_ssize_t capacity):
-        cdef Py_ssize_t i, lo, n, held
-        cdef const int64_t[::1] ends
-        cdef const int32_t[::1] slots
-        cdef const double[::1] x
+        cdef Py_ssize_t i
         Model.fill(self, arrays, capacity)
-        y = checked_array(arrays, "y", "i", (None,), 0, self.classes - 1)
-        held = len(y)
-        ends = checked_array(arrays, "ends", "i", (held + 1,), 0, len(arrays["x"])).astype(np.int64)
-        w = checked_array(arrays, "w", "f", (held,), 0)
-        x = checked_array(arrays, "x", "f", (int(ends[held]),))
-        slots = checked_array(arrays, "slots", "i", (int(ends[held]),), 0, capacity - 1).astype(np.int32)
-        taken = int(checked_array(arrays, "taken", "i", (1,), 0, 1 << 53)[0])
-        if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends) < 0).any():
-            raise ValueError("the instances kept do not fit the window")
-        self.taken = taken
-        for i in range(held):
-            lo = ends[i]
-            n = ends[i + 1] - lo
-            self.reserve_row(&self.row[i], n)
-            if n:
-                memcpy(self.row[i].slot, &slots[lo], n * sizeof(int32_t))
-                memcpy(self.row[i].x, &x[lo], n * sizeof(double))
-            self.row[i].n = n
+        self.kept.fill(arrays, capacity)
+        y = checked_array(arrays, "y", "i", (self.kept.held(),), 0, self.classes - 1)
+        w = checked_array(arrays, "w", "f", (self.kept.held(),), 0)
+        for i in range(self.kept.held()):
             self.row[i].y = y[i]
             self.row[i].w = w[i]
             self.enter(i, False)
 
     def nbytes(self):
-        cdef Py_ssize_t i
-        return (Model.nbytes(self) + self.window * (sizeof(Row) + (2 + self.tabled) * sizeof(double))
-                + sum(self.row[i].capacity * (sizeof(int32_t) + sizeof(double)) for i in range(self.window)))
+        return Model.nbytes(self) + self.kept.nbytes() + self.window * (2 + self.tabled) * sizeof(double)

@@ -22,8 +22,8 @@ cdef class NeighboursRegression(RegressionModel):
     cdef int32_t* partial_slot     # scratch: slots of the instance without one feature
     cdef double* partial_x         # scratch: their values
 
-    def __cinit__(self, int k, Py_ssize_t window, Py_ssize_t widest=512):
-        self.ring = NeighboursModel(k, window, widest)
+    def __cinit__(self, int k, Py_ssize_t window):
+        self.ring = NeighboursModel(k, window)
         self.hold("ring.", self.ring)
         self.arrays.declare("targets", &self.targets, fixed(window, low=-1e150, high=1e150))
         self.arrays.scratch(&self.partial_slot, per_slot())
@@ -42,7 +42,7 @@ cdef class NeighboursRegression(RegressionModel):
         return self.target.mean + off / total
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        self.targets[self.ring.taken % self.ring.window] = y
+        self.targets[self.ring.kept.taken % self.ring.window] = y    # the place that learn() is about to fill
         self.ring.learn(v, 0, w)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:

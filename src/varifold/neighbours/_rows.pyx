@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from varifold._engine.view cimport View
+from varifold._numeric.ascending cimport place_among
 from varifold._numeric.memory cimport allocate, resize
 
 from varifold._engine.state import checked_array
@@ -46,14 +46,15 @@ cdef class Rows:
         """Return the number of rows kept."""
         return min(self.taken, self.window)
 
-    cdef void add(self, View* v) noexcept nogil:
-        """Replace the oldest row by the values of this instance, for which memory was reserved."""
+    cdef KeptRow* add(self, const int32_t* slot, const double* x, Py_ssize_t n) noexcept nogil:
+        """Replace the oldest row by n entries, for which memory was reserved; return the row."""
         cdef KeptRow* r = &self.row[self.taken % self.window]
-        r.n = min(v.n, self.widest)
+        r.n = min(n, self.widest)
         if r.n:    # an empty row may have no memory
-            memcpy(r.slot, v.slot, r.n * sizeof(int32_t))
-            memcpy(r.x, v.raw, r.n * sizeof(double))
+            memcpy(r.slot, slot, r.n * sizeof(int32_t))
+            memcpy(r.x, x, r.n * sizeof(double))
         self.taken += 1
+        return r
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Remove a slot from every row."""
@@ -72,19 +73,13 @@ cdef class Rows:
     cdef const double* value(self, Py_ssize_t place, int32_t slot) noexcept nogil:
         """Return a row's value of a slot, or NULL."""
         cdef KeptRow* r = &self.row[place]
-        cdef Py_ssize_t low = 0, high = r.n, mid
-        while low < high:
-            mid = (low + high) >> 1
-            if r.slot[mid] < slot:
-                low = mid + 1
-            else:
-                high = mid
-        return &r.x[low] if low < r.n and r.slot[low] == slot else NULL
+        cdef Py_ssize_t at = place_among(r.slot, r.n, slot)
+        return &r.x[at] if at < r.n and r.slot[at] == slot else NULL
 
     # ---------------------------------------------------------------- files
 
-    def dump(self):
-        """Return the rows as arrays by name."""
+    def dump(self, str prefix=""):
+        """Return the rows as arrays by name, which begins with `prefix`."""
         cdef Py_ssize_t i, n, at = 0, held = self.held()
         cdef int32_t[::1] slots
         cdef double[::1] x
@@ -97,22 +92,22 @@ cdef class Rows:
                 memcpy(&slots[at], self.row[i].slot, n * sizeof(int32_t))
                 memcpy(&x[at], self.row[i].x, n * sizeof(double))
             at += n
-        return {"rows.ends": ends, "rows.slots": np.asarray(slots), "rows.x": np.asarray(x),
-                "rows.taken": np.array([self.taken], dtype=np.int64)}
+        return {prefix + "ends": ends, prefix + "slots": np.asarray(slots), prefix + "x": np.asarray(x),
+                prefix + "taken": np.array([self.taken], dtype=np.int64)}
 
-    def fill(self, dict arrays, Py_ssize_t capacity):
+    def fill(self, dict arrays, Py_ssize_t capacity, str prefix=""):
         """Restore what dump() returned, for slots below `capacity`."""
         cdef Py_ssize_t i, lo, n, held
         cdef const int64_t[::1] ends
         cdef const int32_t[::1] slots
         cdef const double[::1] x
-        ends = checked_array(arrays, "rows.ends", "i", (None,), 0, len(arrays["rows.x"])).astype(np.int64)
+        ends = checked_array(arrays, prefix + "ends", "i", (None,), 0, len(arrays[prefix + "x"])).astype(np.int64)
         held = len(ends) - 1
-        taken = int(checked_array(arrays, "rows.taken", "i", (1,), 0, 1 << 53)[0])
+        taken = int(checked_array(arrays, prefix + "taken", "i", (1,), 0, 1 << 53)[0])
         if held != min(taken, self.window) or ends[0] != 0 or (np.diff(ends) < 0).any():
             raise ValueError("the rows kept do not fit the window")
-        x = checked_array(arrays, "rows.x", "f", (int(ends[held]),))
-        slots = checked_array(arrays, "rows.slots", "i", (int(ends[held]),), 0, capacity - 1).astype(np.int32)
+        x = checked_array(arrays, prefix + "x", "f", (int(ends[held]),))
+        slots = checked_array(arrays, prefix + "slots", "i", (int(ends[held]),), 0, capacity - 1).astype(np.int32)
         self.taken = taken
         for i in range(held):
             lo = ends[i]
