@@ -27,10 +27,10 @@ import numpy as np
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t
-from libc.string cimport memmove
 
 from varifold._engine.conformal.evidence cimport EVIDENCE_NUMBERS, Evidence
 from varifold._engine.state cimport State
+from varifold._numeric.ascending cimport replace_ascending
 
 from varifold._engine.state import fixed
 
@@ -46,31 +46,6 @@ cdef double LARGEST_SCORE = 1e12
 cdef double MOST_NUMBER = 0.45     # missed by one bound, and at most 3 times its aim
 cdef double MOST_LABEL = 0.9
 cdef double CERTAIN = 1e-9         # one less the probability of a label that every set holds
-
-
-cdef Py_ssize_t rank_of(const double* ascending, Py_ssize_t n, double value) noexcept nogil:
-    """Return how many of n ascending numbers are below a value."""
-    cdef Py_ssize_t low = 0, high = n, middle
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef void insert(double* ascending, Py_ssize_t n, double value) noexcept nogil:
-    """Insert a value into n ascending numbers, which have memory for it."""
-    cdef Py_ssize_t at = rank_of(ascending, n, value)
-    memmove(ascending + at + 1, ascending + at, (n - at) * sizeof(double))
-    ascending[at] = value
-
-
-cdef void remove(double* ascending, Py_ssize_t n, double value) noexcept nogil:
-    """Remove a value, which is there, from n ascending numbers."""
-    cdef Py_ssize_t at = rank_of(ascending, n, value)
-    memmove(ascending + at, ascending + at + 1, (n - at - 1) * sizeof(double))
 
 
 cdef class Conformal:
@@ -96,8 +71,8 @@ cdef class Conformal:
         state.declare("place", &self.place, fixed(2, low=0, high=RING))
         state.declare("scores", &self.ring, fixed(RING, low=-LARGEST_SCORE, high=LARGEST_SCORE))
         state.declare("miss", &self.miss, fixed(self.k, width=2, low=0, high=1))
-        state.scratch(&self.ascending, fixed(RING + 1))
-        state.scratch(&self.magnitudes, fixed(RING + 1))
+        state.scratch(&self.ascending, fixed(RING))
+        state.scratch(&self.magnitudes, fixed(RING))
         state.scratch(&self.low, fixed(self.k))
         state.scratch(&self.high, fixed(self.k))
         state.scratch(&self.aim, fixed(self.k))
@@ -242,14 +217,10 @@ cdef class Conformal:
         """Put a score into the ring; if it is full, replace the oldest."""
         cdef Py_ssize_t n = self.place[0], at = self.place[1]
         score = min(max(score, -LARGEST_SCORE), LARGEST_SCORE)
-        if n == RING:
-            remove(self.ascending, n, self.ring[at])
-            remove(self.magnitudes, n, fabs(self.ring[at]))
-            n -= 1
-        insert(self.ascending, n, score)
-        insert(self.magnitudes, n, fabs(score))
+        replace_ascending(self.ascending, n, score, n == RING, self.ring[at])
+        replace_ascending(self.magnitudes, n, fabs(score), n == RING, fabs(self.ring[at]))
         self.ring[at] = score
-        self.place[0] = n + 1
+        self.place[0] = min(n + 1, RING)
         self.place[1] = (at + 1) % RING
 
     cdef void forget(self, int32_t slot) noexcept nogil:
