@@ -356,6 +356,18 @@ def weighted_mean(parts: Sequence[Part], numbers: Sequence[Floats]) -> Floats:
     return mean
 
 
+def average(parts: Sequence[Part], states: Sequence[Floats], power: float) -> Floats:
+    """Average states, [slot][problem][number], whose first number is a weight; see `settle_intercept` for `power`.
+
+    The weights are converted to values as the merged learner scales them, in place.
+    """
+    for part, state in zip(parts, states, strict=True):
+        part.rescaled(state[..., 0])
+    merged = weighted_mean(parts, states)
+    settle_intercept(parts, merged[..., 0], power)
+    return merged
+
+
 def settle_intercept(parts: Sequence[Part], weights: Floats, power: float) -> None:
     """Draw the intercept of averaged weights, [slot][problem], towards 0 by (number of parts)^-power; in place.
 

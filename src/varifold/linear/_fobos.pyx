@@ -15,7 +15,7 @@ from varifold._engine.view cimport View
 from varifold._numeric.activation cimport sigmoids
 from varifold._numeric.wide cimport inlined, wide
 
-from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, weighted_mean
+from varifold._engine.merging import APPROXIMATE, LOGISTIC, average
 
 # state per problem
 cdef enum:
@@ -154,10 +154,8 @@ cdef class FOBOSRule(BinaryRule):
             due = g[:, SHRUNK] - state[..., 1]
             due[0] = 0.0
             state[..., 0] = np.copysign(np.maximum(np.abs(state[..., 0]) - due, 0.0), state[..., 0])
-            part.rescaled(state[..., 0])
             states.append(state)
-        merged = weighted_mean(parts, states)
-        settle_intercept(parts, merged[..., 0], LOGISTIC)
+        merged = average(parts, states, LOGISTIC)
         shrunk = shared[..., SHRUNK].max(axis=0)
         merged[..., 1] = shrunk
         return {"state": merged, "shared": np.stack([shared[..., T].sum(axis=0), shrunk], axis=-1)}

@@ -9,7 +9,7 @@ from varifold._numeric.activation cimport sigmoids
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold._numeric.wide cimport inlined, wide
 
-from varifold._engine.merging import APPROXIMATE, LOGISTIC, settle_intercept, total, weighted_mean
+from varifold._engine.merging import APPROXIMATE, LOGISTIC, average, total
 
 cdef double PER_BIT = 1.4426950408889634  # 1 / ln 2
 cdef double LARGEST = 1e150               # bound of weights and rates under the square loss
@@ -78,10 +78,5 @@ cdef class OGDRule(BinaryRule):
 
     def merge(self, parts):
         """Average the weights of the models that saw the feature; the rate continues as after all instances."""
-        states = [part.by_slot_problem("state") for part in parts]
-        for part, state in zip(parts, states):
-            part.rescaled(state[..., 0])
-        merged = weighted_mean(parts, states)
-        settle_intercept(parts, merged[..., 0], LOGISTIC)
-        return {"state": merged,
+        return {"state": average(parts, [part.by_slot_problem("state") for part in parts], LOGISTIC),
                 "shared": total([part.by_problem("shared", [0.0]) for part in parts])}

@@ -16,7 +16,7 @@ from varifold._numeric.wide cimport inlined, wide
 from varifold.linear._pa cimport PA0, PA1, PA2, step_size
 from varifold.linear._truncated cimport TruncatedRule
 
-from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, average
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -140,9 +140,6 @@ cdef class OLSFRule(TruncatedRule):
     def merge(self, parts):
         """Average the weights of the models that saw the feature; the next step projects and truncates again."""
         states = [part.by_slot_problem("state") * part.by_problem("shared", [1.0, 0.0])[:, :1] for part in parts]
-        for part, state in zip(parts, states):
-            part.rescaled(state[..., 0])
-        merged = weighted_mean(parts, states)
-        settle_intercept(parts, merged[..., 0], HINGE)
+        merged = average(parts, states, HINGE)
         norm = np.abs(merged[..., 0]).sum(axis=0)
         return {"state": merged, "shared": np.stack([np.ones_like(norm), norm], axis=-1)}

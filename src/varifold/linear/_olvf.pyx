@@ -19,7 +19,7 @@ from varifold._numeric.heap cimport Heap, heap_touch
 from varifold._numeric.wide cimport inlined, wide
 from varifold.linear._truncated cimport TruncatedRule
 
-from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, average
 
 # state per problem
 cdef enum:
@@ -257,9 +257,7 @@ cdef class OLVFRule(TruncatedRule):
         states = [part.by_slot_problem("state") for part in parts]
         for part, state in zip(parts, states):
             state[..., 0] *= part.by_problem("shared", [0.0, 1.0, 0.0])[:, SCALE]
-            part.rescaled(state[..., 0])
-        merged = weighted_mean(parts, states)
-        settle_intercept(parts, merged[..., 0], HINGE)
+        merged = average(parts, states, HINGE)
         shared = np.ones((merged.shape[1], 3))
         shared[:, SUM_BAR] = merged[..., 1].sum(axis=0)
         shared[:, MASS] = np.abs(merged).prod(axis=-1).sum(axis=0)

@@ -9,7 +9,7 @@ from varifold._engine.view cimport View
 from varifold._numeric.rows cimport add_rows, add_to_rows
 from varifold._numeric.wide cimport inlined, wide
 
-from varifold._engine.merging import APPROXIMATE, HINGE, settle_intercept, weighted_mean
+from varifold._engine.merging import APPROXIMATE, HINGE, average
 
 MODES = {"pa": PA0, "pa1": PA1, "pa2": PA2}
 
@@ -65,10 +65,5 @@ cdef class PARule(BinaryRule):
 
     def merge(self, parts):
         """Average the weights of the models that saw the feature."""
-        states = [part.by_slot_problem("state") for part in parts]
-        for part, state in zip(parts, states):
-            part.rescaled(state[..., 0])
-        merged = weighted_mean(parts, states)
-        settle_intercept(parts, merged[..., 0], HINGE)
-        return {"state": merged,
+        return {"state": average(parts, [part.by_slot_problem("state") for part in parts], HINGE),
                 "shared": np.zeros((parts[0].union.problems, 0))}
