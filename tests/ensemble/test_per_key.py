@@ -456,6 +456,8 @@ def test_detectors_per_key_are_those_of_each_key(tmp_path):
         x = {"load": rng.gauss(0, 1) + 100 * (device == "b"), "kind": "x"}
         assert model.score_one({**x, "device": device}) == alone[device].score_one(x)
         assert model.p_value_one({**x, "device": device}) == alone[device].p_value_one(x)
+        both = (alone[device].score_one(x), alone[device].p_value_one(x))
+        assert model.score_and_p_value_one({**x, "device": device}) == both
         model.learn_one({**x, "device": device})
         alone[device].learn_one(x)
     model.save(tmp_path / "model")

@@ -62,7 +62,7 @@ def test_files_pickles_copies_and_clones(tmp_path: Path) -> None:
         twin = copy.deepcopy(model)
         assert (other.rate, other.steps) == (0.1, 200)
         for x in rows(50, 3):
-            assert (other.score_one(x), other.p_value_one(x)) == (twin.score_one(x), twin.p_value_one(x))
+            assert other.score_and_p_value_one(x) == (twin.score_one(x), twin.p_value_one(x))
             other.learn_one(x)
             twin.learn_one(x)
     assert model.steps == 200

@@ -279,6 +279,15 @@ cdef class Engine:
         finally:
             self.release()
 
+    def predict_with_bounds_one(self, x):
+        """Return (prediction, bounds), see bounds_one(), of an instance that is gathered and predicted once."""
+        self.claim()
+        try:
+            self.predict_dict(x, False, True)
+            return self.target.prediction(), self.target.bounds()
+        finally:
+            self.release()
+
     def memo_one(self, x):
         """Return what learn_one() needs to judge the prediction that x gets now; empty if that makes no difference."""
         self.claim()

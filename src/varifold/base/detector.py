@@ -83,6 +83,11 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         p: float = self._engine.bounds_one(x)
         return p
 
+    def score_and_p_value_one(self, x: Instance) -> tuple[float, float]:
+        """Return what `score_one` and `p_value_one` return, at the cost of one of them. Changes nothing."""
+        both: tuple[float, float] = self._engine.predict_with_bounds_one(x)
+        return both
+
     def is_anomaly_one(self, x: Instance, rate: float | None = None) -> bool:
         """Return whether the instance is so unusual that about this share of the instances is. Changes nothing.
 

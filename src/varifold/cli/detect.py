@@ -130,8 +130,8 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
         record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if args.target is not None:
             record[args.target] = labels[i]
-        p = detector.p_value_one(x)
-        record |= {"score": detector.score_one(x), "p_value": p, "anomaly": p <= args.rate}
+        score, p = detector.score_and_p_value_one(x)
+        record |= {"score": score, "p_value": p, "anomaly": p <= args.rate}
         if args.explain:
             parts = list(detector.explain_one(x).items())[: args.explain] if record["anomaly"] else []
             record["because"] = "; ".join(f"{name} {part:+.3g}" for name, part in parts)

@@ -268,6 +268,12 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         p: float = learner.p_value_one(rest)
         return p
 
+    def score_and_p_value_one(self, x: Mapping[Any, Any]) -> tuple[float, float]:
+        """Return what `score_one` and `p_value_one` return, at the cost of one of them. Changes nothing."""
+        learner, rest = self._for(x)
+        both: tuple[float, float] = learner.score_and_p_value_one(rest)
+        return both
+
     def is_anomaly_one(self, x: Mapping[Any, Any], rate: float | None = None) -> bool:
         """Return whether the instance is an alarm of the key's detector, at its rate or this one. Changes nothing."""
         learner, rest = self._for(x)

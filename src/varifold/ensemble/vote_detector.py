@@ -84,8 +84,12 @@ class VoteDetector(Saved, river_base.AnomalyDetector):
 
     def p_value_one(self, x: Mapping[Any, Any]) -> float:
         """Return the smallest rate of alarms at which the instance is one. Changes nothing."""
-        p: float = self._alarms.p_value_of(self.score_one(x))
-        return p
+        return self.score_and_p_value_one(x)[1]
+
+    def score_and_p_value_one(self, x: Mapping[Any, Any]) -> tuple[float, float]:
+        """Return what `score_one` and `p_value_one` return, at the cost of one of them. Changes nothing."""
+        score = self.score_one(x)
+        return score, self._alarms.p_value_of(score)
 
     def is_anomaly_one(self, x: Mapping[Any, Any], rate: float | None = None) -> bool:
         """Return whether the instance is an alarm, at the parameter `rate` or this rate. Changes nothing."""

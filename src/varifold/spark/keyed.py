@@ -126,8 +126,8 @@ class Keyed:
 
     def _detect(self, detector: VaryingDetector, row: Row, x: dict[str, Any], emit: Emit) -> None:
         """Score an instance, then learn it."""
-        p, steps = detector.p_value_one(x), detector.steps
-        output = Detection(row.key, row.id, detector.score_one(x), p, p <= detector.rate, steps, PREDICTION, None)
+        score, p = detector.score_and_p_value_one(x)
+        output = Detection(row.key, row.id, score, p, p <= detector.rate, detector.steps, PREDICTION, None)
         detector.learn_one(x)
         emit(output)
 

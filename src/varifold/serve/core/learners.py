@@ -140,8 +140,8 @@ def fitting_memo(learner: Any, x: Instance, text: str) -> bytes | None:
 
 
 def _score(learner: Any, x: Instance) -> dict[str, Any]:
-    p = learner.p_value_one(x)
-    result = {"score": learner.score_one(x), "p_value": p, "anomaly": p <= learner.rate}
+    score, p = learner.score_and_p_value_one(x)
+    result = {"score": score, "p_value": p, "anomaly": p <= learner.rate}
     if result["anomaly"]:
         result["because"] = dict(list(learner.explain_one(x).items())[:_MOST_NAMED])
     return result
