@@ -221,7 +221,7 @@ cdef class State:
 
     cdef int extend(self, Array* a, Py_ssize_t entries) except -1:
         """Reserve memory for this many entries along the first axis."""
-        cdef Py_ssize_t per = self.bytes_per_entry(a), size = 8 if a.type == FLOAT64 else 4
+        cdef Py_ssize_t per = self.bytes_per_entry(a), size = self.bytes_per_number(a)
         if entries <= a.slots:
             return 0
         if a.axis == SLOT_PROBLEM and self.problems >= LINED:

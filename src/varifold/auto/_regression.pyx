@@ -557,11 +557,6 @@ cdef class RegressionMixture(RegressionModel):
         """Return (steps, weights of experts and stacks after each of them)."""
         return self.experts.history.rows()
 
-    def expert_predictions(self):
-        """Return what the experts and the stacks predicted last, in the target's units."""
-        cdef int e
-        return [self.own.mean + self.own.deviation * self.prediction[e] for e in range(self.experts.count + STACKS)]
-
     def typical_error(self):
         """Return the mean absolute error of about 200 predictions, in the target's units; NaN before the first."""
         return self.statistics.typical_error * self.own.deviation if self.statistics.rounds > 0.0 else float("nan")

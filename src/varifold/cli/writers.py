@@ -85,7 +85,10 @@ def _cell(value: Any) -> Any:
 
 @contextmanager
 def _parquet(path: str) -> Iterator[Write]:
-    """Keep numbers and convert everything else (ids, labels) to text, so that all batches have one schema."""
+    """Return a function that writes records to a Parquet file.
+
+    Numbers are kept and everything else (ids, labels) becomes text, so that all batches have one schema.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -43,8 +43,9 @@ cdef class Scores(ActiveSet):
         per_node.scratch(&self.score, per_slot())
         per_node.scratch_bytes(<void**> &self.place, sizeof(Place), per_slot())
         per_node.scratch(&self.work, per_slot())
-        # a matrix entry beyond 1e6 in a file could not be inverted
+        # matrices, whose rows are the State's slots and whose columns its problems: both are nodes here
         self.squares = State()
+        # an entry beyond 1e6 in a file could not be inverted
         self.squares.declare("sigma", &self.sigma, per_slot_and_problem(low=-1e6, high=1e6))
         self.squares.scratch(&self.schur, per_slot_and_problem())
 

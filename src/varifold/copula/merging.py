@@ -169,7 +169,11 @@ def _positive_definite(matrix: Floats) -> Floats:
 
 
 def _links(part: Part, nodes: Sequence[int], references: dict[int, int]) -> tuple[Any, Any]:
-    """Map slots to nodes and back; the nodes of a column form a list, the latest first."""
+    """Map slots to nodes and back; the nodes of a column form a list, the latest first.
+
+    By slot: its node + 1 (-1 for a reference level), of a column its latest node + 1, and its reference level. By node:
+    its slot, and the column's node before it + 1.
+    """
     union = part.union
     by_slot = np.zeros((union.size, 3), dtype=np.int64)
     by_node = np.zeros((len(nodes), 2), dtype=np.int64)

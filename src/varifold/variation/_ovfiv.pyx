@@ -88,7 +88,7 @@ cdef class OVFIVModel(Model):
     # ---------------------------------------------------------------- memory
 
     cdef int attach(self, Space space) except -1:
-        self.variation.space = space
+        self.variation.space = space    # no Model, so that hold() could not pass it on
         Model.attach(self, space)
         return 0
 

@@ -12,7 +12,7 @@ cdef enum:
 cdef class Model:
     cdef Space space
     cdef State arrays                  # the declared state
-    cdef Components components                   # models that it is made of; None for most
+    cdef Components components         # models that it is made of; None for most
     cdef readonly int classes          # labels learned so far
     cdef Py_ssize_t capacity           # slots there is memory for
     cdef readonly bint sees_empty      # predicts and learns instances without a known feature itself

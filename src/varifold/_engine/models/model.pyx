@@ -109,7 +109,7 @@ cdef class Model:
     # ---------------------------------------------------------------- one instance
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
-        """Score by class; the class of the largest is predicted."""
+        """Write the score of each class to `out`; the class of the largest is predicted."""
         pass
 
     cdef void proba(self, double* scores, double* out) noexcept nogil:
