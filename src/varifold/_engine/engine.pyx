@@ -369,7 +369,7 @@ cdef class Engine:
                 "last of them; max_features bounds what a learner holds", learned
             ) from error
         finally:
-            self.target.end_block()
+            self.target.end_block()    # after an error: drops the outputs
             self.target.with_memo = False
             self.target.take_memo(None)
             if held is not None and len(held) == len(memos):
