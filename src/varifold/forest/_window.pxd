@@ -25,8 +25,9 @@ cdef enum Way:
 cdef inline Py_ssize_t place(Row* r, int32_t key) noexcept nogil:
     """Return the position of the entry with this key, -1 if there is none."""
     cdef Py_ssize_t at = (key >> 1) - 1
-    if not (0 <= at < r.n and r.key[at] == key):    # not where it is if every column is present
-        at = place_among(r.key, r.n, key)
+    if 0 <= at < r.n and r.key[at] == key:
+        return at    # the usual position if every column is present
+    at = place_among(r.key, r.n, key)
     return at if at < r.n and r.key[at] == key else -1
 
 cdef inline int side(Row* r, int32_t key, double value, uint8_t way) noexcept nogil:

@@ -16,6 +16,9 @@ from varifold._numeric.ascending cimport place_among
 
 from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
+cdef enum:
+    MOST_COLUMNS = 2048    # with more columns it predicts the class frequencies
+
 cdef double UNKNOWN = 1.0    # marks a logarithm as not computed: logarithms of rates are never positive
 cdef int FEW = 2             # number of classes up to which computing logarithms is cheaper than caching them
 
@@ -38,7 +41,6 @@ cdef inline double log_rate(double present, double seen, bint here) noexcept nog
 cdef class PresenceModel(Model):
     """Rate of presence per column and class since the column was first seen; its view consists of columns."""
 
-    cdef readonly Py_ssize_t max_columns   # with more columns it predicts the class frequencies
     cdef double* present                   # [slot][class]: weight of the class's instances that had the column
     cdef double* before                    # [slot][class]: weight of the class before the column was first seen
     cdef double* counts                    # [class]: weight learned
@@ -47,8 +49,7 @@ cdef class PresenceModel(Model):
     cdef int32_t* columns                  # slots of the columns seen, ascending
     cdef Py_ssize_t n_columns
 
-    def __cinit__(self, Py_ssize_t max_columns=2048):
-        self.max_columns = max_columns
+    def __cinit__(self):
         self.arrays.declare("present", &self.present, per_slot_and_class(low=0))
         self.arrays.declare("before", &self.before, per_slot_and_class(low=0))
         self.arrays.declare("counts", &self.counts, per_class(low=0))
@@ -92,7 +93,7 @@ cdef class PresenceModel(Model):
         cdef double* known
         for c in range(self.classes):
             out[c] = log(self.counts[c] + 0.5)
-        if self.n_columns >= self.max_columns:
+        if self.n_columns >= MOST_COLUMNS:
             return
         for at in range(self.n_columns):
             slot = self.columns[at]
@@ -144,6 +145,6 @@ cdef class PresenceModel(Model):
             self.add_column(slot)
 
     def notes(self):
-        if self.n_columns >= self.max_columns:
-            return [f"more than {self.max_columns} columns: their presence is not looked at"]
+        if self.n_columns >= MOST_COLUMNS:
+            return [f"more than {MOST_COLUMNS} columns: their presence is not looked at"]
         return []

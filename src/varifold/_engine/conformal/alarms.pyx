@@ -14,7 +14,7 @@ for a part of them. They are none, but the level is adapted as if that part were
 score that most instances have is an alarm.
 """
 
-from varifold._engine.conformal.recent_scores cimport RecentScores
+from varifold._engine.conformal.recent_scores cimport MOST_SCORES, RecentScores
 from varifold._engine.state cimport State
 from varifold._numeric.ascending cimport first_above, first_not_below
 
@@ -58,7 +58,7 @@ cdef class Alarms:
         """Adapt the levels to a score, then keep it."""
         cdef Py_ssize_t n = self.recent.place[0], smaller, up_to
         cdef double p, larger, share, alarm, level = 0.0
-        cdef double lowest = min(LOWEST, 1.0 / (min(n + 1, self.recent.most) + 1.0))  # the share of a score above all
+        cdef double lowest = min(LOWEST, 1.0 / (min(n + 1, MOST_SCORES) + 1.0))  # the share of a score above all
         cdef int j
         if n:
             p = self.p_value(score)

@@ -1,6 +1,7 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from varifold._engine.conformal.evidence cimport Evidence
+from varifold._engine.conformal.recent_scores cimport RecentScores
 from varifold._engine.state cimport State
 
 
@@ -10,12 +11,10 @@ cdef class Conformal:
     cdef bint two_sided             # intervals around a prediction; otherwise sets of labels
     cdef Evidence evidence
     cdef State arrays
-    cdef int64_t* place             # number of scores kept, position of the next one
-    cdef double* ring               # normalised scores, in order of arrival
+    cdef RecentScores recent        # normalised scores
     cdef double* miss               # [k][2] share of scores to leave out, below and above
     # scratch
-    cdef double* ascending          # the scores of the ring
-    cdef double* magnitudes         # their absolute values, ascending
+    cdef double* magnitudes         # absolute values of the scores, ascending
     cdef double* low                # [k] of the instance at hand
     cdef double* aim                # [k] share that one bound should miss
     cdef double* high               # [k]; of a set the largest score that a label may have

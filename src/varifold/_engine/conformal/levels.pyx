@@ -29,13 +29,11 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t
 
 from varifold._engine.conformal.evidence cimport EVIDENCE_NUMBERS, Evidence
+from varifold._engine.conformal.recent_scores cimport MOST_SCORES, RecentScores
 from varifold._engine.state cimport State
 from varifold._numeric.ascending cimport replace_ascending
 
 from varifold._engine.state import fixed
-
-cdef enum:
-    RING = 1000
 
 cdef double STEP_NUMBER = 0.005
 cdef double STEP_LABEL = 0.01
@@ -66,13 +64,11 @@ cdef class Conformal:
             self.miss[2 * j] = self.miss[2 * j + 1] = self.aim[j]
 
     cdef int declare_scores(self) except -1:
-        """Declare the ring of scores, the shares to leave out, and scratch."""
+        """Declare the recent scores, the shares to leave out, and scratch."""
         cdef State state = self.arrays
-        state.declare("place", &self.place, fixed(2, low=0, high=RING))
-        state.declare("scores", &self.ring, fixed(RING, low=-LARGEST_SCORE, high=LARGEST_SCORE))
+        self.recent = RecentScores(LARGEST_SCORE)
         state.declare("miss", &self.miss, fixed(self.k, width=2, low=0, high=1))
-        state.scratch(&self.ascending, fixed(RING))
-        state.scratch(&self.magnitudes, fixed(RING))
+        state.scratch(&self.magnitudes, fixed(MOST_SCORES))
         state.scratch(&self.low, fixed(self.k))
         state.scratch(&self.high, fixed(self.k))
         state.scratch(&self.aim, fixed(self.k))
@@ -86,7 +82,7 @@ cdef class Conformal:
 
     cdef double quantile(self, const double* scores, double level) noexcept nogil:
         """Return a quantile of the scores, interpolated, and beyond the outermost one up to BEYOND further out."""
-        cdef Py_ssize_t n = self.place[0], i
+        cdef Py_ssize_t n = self.recent.place[0], i
         cdef double at = level * (n + 1.0) - 1.0, outer, reach
         if 0.0 < at < n - 1.0:
             i = <Py_ssize_t> at
@@ -103,8 +99,9 @@ cdef class Conformal:
         The bound leaves out the share `miss` of the scores, the largest if `above`, otherwise the smallest. While
         there are few scores, the quantile of their absolute values, the same for both bounds, contributes too.
         """
-        cdef double trust = self.place[0] / (self.place[0] + SYMMETRIC)
-        cdef double own = self.quantile(self.ascending, 1.0 - miss) if above else -self.quantile(self.ascending, miss)
+        cdef double trust = self.recent.place[0] / (self.recent.place[0] + SYMMETRIC)
+        cdef const double* scores = self.recent.ascending
+        cdef double own = self.quantile(scores, 1.0 - miss) if above else -self.quantile(scores, miss)
         return max(0.0, trust * own + (1.0 - trust) * self.quantile(self.magnitudes, 1.0 - 2.0 * miss))
 
     cdef void bound_number(self, double prediction) noexcept nogil:
@@ -112,7 +109,7 @@ cdef class Conformal:
         cdef int j
         cdef double scale = self.evidence.scale(), below = 0.0, above = 0.0
         for j in range(self.k):
-            if self.place[0] == 0:
+            if self.recent.place[0] == 0:
                 self.low[j], self.high[j] = -INFINITY, INFINITY
                 continue
             below = max(below, self.half_width(self.miss[2 * j], False))
@@ -125,10 +122,10 @@ cdef class Conformal:
         cdef int j
         cdef double most = CERTAIN
         for j in range(self.k):
-            if self.place[0] == 0:
+            if self.recent.place[0] == 0:
                 most = INFINITY
             else:
-                most = max(most, self.evidence.expected + self.quantile(self.ascending, 1.0 - self.miss[2 * j]))
+                most = max(most, self.evidence.expected + self.quantile(self.recent.ascending, 1.0 - self.miss[2 * j]))
             self.high[j] = most
 
     # ---------------------------------------------------------------- bounds that were issued earlier
@@ -185,7 +182,7 @@ cdef class Conformal:
         """Learn the truth of the instance whose bounds were just made; its slots may have become more since."""
         cdef int j
         cdef double scale, error = y - prediction
-        if self.place[0] > 0 and self.evidence.started():
+        if self.recent.place[0] > 0 and self.evidence.started():
             for j in range(self.k):
                 self.adapt_number(j, prediction, y)
         self.start(fabs(error))
@@ -196,7 +193,7 @@ cdef class Conformal:
     cdef void observe_label(self, const int32_t* slots, Py_ssize_t n, double score) noexcept nogil:
         """Learn the score of the true label of the instance whose bounds were just made."""
         cdef int j
-        if self.place[0] > 0 and self.evidence.started():
+        if self.recent.place[0] > 0 and self.evidence.started():
             for j in range(self.k):
                 self.adapt_label(j, score)
         self.start(score)
@@ -209,19 +206,17 @@ cdef class Conformal:
         if self.evidence.started() or size <= 0.0:
             return
         self.evidence.start(size)
-        self.place[0] = self.place[1] = 0
+        self.recent.clear()
         for j in range(self.k):
             self.miss[2 * j] = self.miss[2 * j + 1] = self.aim[j]
 
     cdef void keep(self, double score) noexcept nogil:
-        """Put a score into the ring; if it is full, replace the oldest."""
-        cdef Py_ssize_t n = self.place[0], at = self.place[1]
+        """Keep a score, in exchange for the oldest one once there are MOST_SCORES."""
+        cdef Py_ssize_t n = self.recent.place[0]
+        cdef double oldest = self.recent.ring[self.recent.place[1]]
         score = min(max(score, -LARGEST_SCORE), LARGEST_SCORE)
-        replace_ascending(self.ascending, n, score, n == RING, self.ring[at])
-        replace_ascending(self.magnitudes, n, fabs(score), n == RING, fabs(self.ring[at]))
-        self.ring[at] = score
-        self.place[0] = min(n + 1, RING)
-        self.place[1] = (at + 1) % RING
+        replace_ascending(self.magnitudes, n, fabs(score), n == MOST_SCORES, fabs(oldest))
+        self.recent.keep(score)
 
     cdef void forget(self, int32_t slot) noexcept nogil:
         """Forget an evicted slot."""
@@ -231,20 +226,17 @@ cdef class Conformal:
 
     def dump(self):
         """Return the state as arrays by name."""
-        return {**self.arrays.dump(0, 1), **{"evidence." + key: a for key, a in self.evidence.dump().items()}}
+        return {**self.recent.dump(), **self.arrays.dump(0, 1),
+                **{"evidence." + key: a for key, a in self.evidence.dump().items()}}
 
     def fill(self, dict arrays):
         """Restore what dump() returned, for the same coverages."""
-        cdef Py_ssize_t i, n
-        cdef double[::1] ascending, magnitudes
+        cdef Py_ssize_t i
+        cdef double[::1] magnitudes
+        self.recent.fill(arrays)
         self.arrays.fill(arrays, 0, 0, 1)
-        n, at = arrays["place"].tolist()
-        if at != n % RING and n < RING or at >= RING or np.asarray(arrays["scores"])[n:].any():
-            raise ValueError(f"{n} scores, the next one at {at}")
-        ascending = np.sort(arrays["scores"][:n])
-        magnitudes = np.sort(np.abs(arrays["scores"][:n]))
-        for i in range(n):
-            self.ascending[i] = ascending[i]
+        magnitudes = np.sort(np.abs(arrays["scores"][:self.recent.place[0]]))
+        for i in range(self.recent.place[0]):
             self.magnitudes[i] = magnitudes[i]
         self.evidence.fill({key[9:]: a for key, a in arrays.items() if key.startswith("evidence.")})
 
@@ -255,4 +247,4 @@ cdef class Conformal:
 
     def nbytes(self):
         """Return bytes of state."""
-        return self.arrays.nbytes() + self.evidence.nbytes()
+        return self.arrays.nbytes() + self.recent.nbytes() + self.evidence.nbytes()

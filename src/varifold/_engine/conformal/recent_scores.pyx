@@ -12,12 +12,12 @@ from varifold._engine.state import checked_array, fixed
 cdef class RecentScores:
     """A ring of scores and the same scores in ascending order."""
 
-    def __cinit__(self, Py_ssize_t most=1000):
-        self.most = most
+    def __cinit__(self, largest=None):
         self.arrays = State()
-        self.arrays.declare("place", &self.place, fixed(2, low=0, high=most))
-        self.arrays.declare("scores", &self.ring, fixed(most))
-        self.arrays.scratch(&self.ascending, fixed(most))
+        self.arrays.declare("place", &self.place, fixed(2, low=0, high=MOST_SCORES))
+        self.arrays.declare("scores", &self.ring,
+                            fixed(MOST_SCORES, low=None if largest is None else -largest, high=largest))
+        self.arrays.scratch(&self.ascending, fixed(MOST_SCORES))
 
     cdef double share_from(self, double score) noexcept nogil:
         """Return the share of scores, this one included, that are at least as large: the conformal p-value."""
@@ -29,14 +29,18 @@ cdef class RecentScores:
         cdef Py_ssize_t n = self.place[0], smaller = first_not_below(self.ascending, n, score)
         return (n - 0.5 * (smaller + first_above(self.ascending, n, smaller, score)) + 0.5) / (n + 1.0)
 
+    cdef void clear(self) noexcept nogil:
+        """Forget all scores."""
+        self.place[0] = self.place[1] = 0
+
     cdef void keep(self, double score) noexcept nogil:
-        """Add a score, in exchange for the oldest one once there are `most`."""
+        """Add a score, in exchange for the oldest one once there are MOST_SCORES."""
         cdef Py_ssize_t n = self.place[0]
-        replace_ascending(self.ascending, n, score, n == self.most, self.ring[self.place[1]])
-        if n < self.most:
+        replace_ascending(self.ascending, n, score, n == MOST_SCORES, self.ring[self.place[1]])
+        if n < MOST_SCORES:
             self.place[0] += 1
         self.ring[self.place[1]] = score
-        self.place[1] = self.place[1] + 1 if self.place[1] + 1 < self.most else 0
+        self.place[1] = self.place[1] + 1 if self.place[1] + 1 < MOST_SCORES else 0
 
     def dump(self):
         """Return the state as arrays by name."""
@@ -45,8 +49,9 @@ cdef class RecentScores:
     def fill(self, dict arrays):
         """Restore what dump() returned."""
         cdef Py_ssize_t i
-        place = checked_array(arrays, "place", "i", (2,), 0, self.most)
-        if place[1] >= self.most or (place[0] < self.most and place[0] != place[1]):
+        place = checked_array(arrays, "place", "i", (2,), 0, MOST_SCORES)
+        if (place[1] >= MOST_SCORES or (place[0] < MOST_SCORES and place[0] != place[1])
+                or np.asarray(arrays["scores"])[place[0]:].any()):
             raise ValueError(f"the next of {place[0]} scores is at {place[1]}")
         self.arrays.fill(arrays, 0, 0, 0)
         ascending = np.sort(arrays["scores"][:place[0]])
