@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.serve.server import Server
 from varifold import AROW
 from varifold.cli import main
 from varifold.serve.core import learners
+from varifold.serve.core.bodies import check_identifier
 from varifold.serve.core.errors import RejectedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.state import Limits
@@ -109,6 +111,13 @@ def test_rules_that_cannot_be(options: Any, text: str, client: httpx.Client) -> 
         InputRules.from_json(options)
     assert text in str(raised.value)
     assert client.put("/models/never", json={"input": options}).status_code == 422
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_ids_and_keys_are_short_texts_or_numbers_of_64_bits(fits: bool) -> None:
+    for value in ["i", "i" * 200, -(1 << 63), (1 << 64) - 1] if fits else ["", "i" * 201, -(1 << 63) - 1, 1 << 64]:
+        with contextlib.nullcontext() if fits else pytest.raises(RejectedError, match="1 to 200 characters"):
+            check_identifier("id", value)
 
 
 def test_objects_are_rejected_where_they_are_not_flattened() -> None:
