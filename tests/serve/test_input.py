@@ -113,6 +113,18 @@ def test_rules_that_cannot_be(options: Any, text: str, client: httpx.Client) -> 
     assert client.put("/models/never", json={"input": options}).status_code == 422
 
 
+@pytest.mark.parametrize("rules", [{"ignore": ["n"]}, {"time": "n"}, {"id": "n"}, {"target": "n"}])
+def test_one_rule_alone_applies_to_instances_of_numbers(rules: dict[str, Any]) -> None:
+    body, text = InputRules.from_json(rules).parse_instance(b'{"x": {"n": 7, "a": 1.5}}')
+    assert body["x"] == orjson.loads(text)["x"] == {"a": 1.5}
+
+
+def test_fields_of_the_body_are_stronger_than_columns() -> None:
+    body = {"x": {"state": "up", "n": 1, "a": 1.5}, "y": "down", "id": 2}
+    assert InputRules(target="state", id="n").apply(body)
+    assert body == {"x": {"a": 1.5}, "y": "down", "id": 2}
+
+
 @pytest.mark.parametrize("fits", [True, False])
 def test_ids_and_keys_are_short_texts_or_numbers_of_64_bits(fits: bool) -> None:
     for value in ["i", "i" * 200, -(1 << 63), (1 << 64) - 1] if fits else ["", "i" * 201, -(1 << 63) - 1, 1 << 64]:
