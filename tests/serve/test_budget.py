@@ -15,6 +15,7 @@ import pytest
 from tests.serve.following import stored
 from tests.serve.server import Server, instance
 from varifold import AROW, AutoClassifier, PerKey
+from varifold.errors import FeatureValueError
 from varifold.serve.core import learners
 from varifold.serve.core.budget import ModelBudget, ServerBudget, learner_bytes
 from varifold.serve.core.errors import BudgetError, RejectedError
@@ -89,6 +90,32 @@ def test_the_models_of_a_server_share_its_budget() -> None:
     with pytest.raises(BudgetError):
         learn(1, 1_000)
     assert learners.digest(models[1]) != before
+
+
+def test_what_would_exceed_the_part_for_waiting_instances_is_rejected_before() -> None:
+    budget = ModelBudget(ServerBudget(400_000), "m")
+    budget.hold(99_000)
+    budget.check_held(1_000)
+    with pytest.raises(BudgetError, match="a quarter of --max-memory"):
+        budget.check_held(1_001)
+
+
+def test_rejected_instances_do_not_use_up_the_budget() -> None:
+    budget = ModelBudget(ServerBudget(1_000_000), "m")
+    with pytest.raises(FeatureValueError):
+        budget.learn(AROW(), {"a": float("inf")}, "up", 1.0, size=100_000)
+    assert budget.used < 10_000
+
+
+def test_a_learner_is_made_within_what_other_models_leave() -> None:
+    server = ServerBudget(2_000_000)
+    model = AROW()
+    model.learn_one({f"f{i}": 1.0 for i in range(1_000)}, "up")
+    other = ModelBudget(server, "m")
+    assert server.make(learners.from_bytes, model.to_bytes()).steps == 1
+    other._set(1_999_000)
+    with pytest.raises(BudgetError, match="more than the 1,000 bytes that the server has left"):
+        server.make(learners.from_bytes, model.to_bytes())
 
 
 def test_long_names_count() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,15 @@ from varifold.errors import OutOfMemoryError, VarifoldError
 from varifold.serve.core import learners, snapshot
 from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.database import Database
-from varifold.serve.core.errors import BusyError, ConflictError, DiskError, NotFoundError, RejectedError, StoppedError
+from varifold.serve.core.errors import (
+    BudgetError,
+    BusyError,
+    ConflictError,
+    DiskError,
+    NotFoundError,
+    RejectedError,
+    StoppedError,
+)
 from varifold.serve.core.models import Model, Models, Policy
 from varifold.serve.core.state import Limits, ModelState
 from varifold.serve.http.messages import error_response
@@ -321,6 +332,42 @@ def test_ids_belong_to_a_key(tmp_path: Path) -> None:
     assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
 
 
+def test_an_id_that_is_forgotten_under_one_key_is_known_under_another(tmp_path: Path) -> None:
+    database, state = Database.open(tmp_path), ModelState("m", learners.make("arow", {}, "device"), Limits(ids=2))
+    state.id = database.add_model("m", state.incarnation, snapshot.split(state.parts())).id
+    for key, given in (("a", "1"), ("b", "1"), ("c", "2")):
+        body = {"x": {"f": 1.0}, "keep": True, "key": key, "id": given}
+        state.apply(body, orjson.dumps(body))
+        database.commit([state.take_unwritten() or pytest.fail("nothing to write")])
+    assert [row[:2] for row in database.ids(state.row)] == [('"b"', "1"), ('"c"', "2")]
+    state.apply({"id": "1", "y": "up"}, b"")
+    assert state.learner.keys == ["b"]
+    database.close()
+
+
+def test_expired_instances_leave_the_store(tmp_path: Path) -> None:
+    database, state = Database.open(tmp_path), ModelState("m", learners.make("arow", {}), Limits(waiting=3))
+    state.id = database.add_model("m", state.incarnation, snapshot.split(state.parts())).id
+    for i in range(6):
+        body = {"x": {"f": float(i)}, "keep": True}
+        state.apply(body, orjson.dumps(body))
+        database.commit([state.take_unwritten() or pytest.fail("nothing to write")])
+    assert [row[0] for row in database.waiting(state.row)] == [4, 5, 6]
+    database.close()
+
+
+def test_the_time_of_changes_does_not_run_backwards(tmp_path: Path) -> None:
+    """Neither when the clock is set back nor over a restart: an instance would wait longer than allowed."""
+    later = 10**15
+
+    async def work(models: Models, model: Model) -> None:
+        model.state.tick(later)
+        await send(model, instance(0))
+
+    assert run(tmp_path, work).time == later
+    assert stored(tmp_path, "m")[0].time == later
+
+
 def test_a_kept_instance_is_learned_when_it_comes_again_with_its_label(tmp_path: Path) -> None:
     async def work(models: Models, model: Model) -> None:
         await send(model, {"x": {"a": 1.0}, "keep": True, "id": "i"})
@@ -368,6 +415,49 @@ def test_nothing_is_acknowledged_before_it_is_on_disk(tmp_path: Path, monkeypatc
     assert order == ["on disk", "acknowledged", "acknowledged"] * 3
 
 
+def test_a_model_file_is_sent_once_its_changes_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, released = Database.commit, threading.Event()
+
+    def slow(self: Database, *given: Any) -> None:
+        assert released.wait(20)
+        commit(self, *given)
+
+    async def work(models: Models, model: Model) -> None:
+        monkeypatch.setattr(Database, "commit", slow)
+        done, file = send_now(model, instance(0)), asyncio.ensure_future(model.packed())
+        await asyncio.wait([file], timeout=0.2)
+        assert not file.done()
+        released.set()
+        assert (await file)[0] == (await done)["seq"] == 1
+
+    run(tmp_path, work)
+
+
+def test_a_snapshot_is_written_after_its_changes_and_then_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def note(name: str) -> None:
+        function = getattr(Database, name)
+
+        def noted(self: Database, *given: Any) -> None:
+            function(self, *given)
+            order.append(name)
+
+        monkeypatch.setattr(Database, name, noted)
+
+    async def work(models: Models, model: Model) -> None:
+        for name in ("commit", "add_part", "finish_snapshot"):
+            note(name)
+        await asyncio.gather(*(send_now(model, instance(i)) for i in range(50)))
+        await model.drain()
+
+    run(tmp_path, work, snapshot_every=50, fsync="always")
+    assert [name for name, _ in itertools.groupby(order)] == ["commit", "add_part", "finish_snapshot"]
+    assert order.count("commit") == 50
+
+
 def test_a_disk_that_fails_stops_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reasons: list[str] = []
 
@@ -381,7 +471,8 @@ def test_a_disk_that_fails_stops_every_change(tmp_path: Path, monkeypatch: pytes
             raise DiskError("No space left on device")
 
         monkeypatch.setattr(models.database, "commit", full)
-        failures = await asyncio.gather(*(send(model, instance(i)) for i in range(3)), return_exceptions=True)
+        changes = asyncio.gather(*(send(model, instance(i)) for i in range(3)), return_exceptions=True)
+        failures = await asyncio.wait_for(changes, 20)
         assert [type(f) for f in failures] == [StoppedError] * 3
         for one in (model, other):
             with pytest.raises(StoppedError, match="No space left"):
@@ -394,8 +485,9 @@ def test_a_disk_that_fails_stops_every_change(tmp_path: Path, monkeypatch: pytes
     assert (found.learner.steps, recovery.replayed) == (1, 1)
 
 
+@pytest.mark.parametrize("where", ["server", "child"])
 def test_a_snapshot_that_cannot_be_made_is_an_event_and_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     def fail(state: ModelState) -> Any:
         raise OSError(11, "no process can be started")
@@ -404,7 +496,11 @@ def test_a_snapshot_that_cannot_be_made_is_an_event_and_nothing_is_lost(
 
     async def work(models: Models, model: Model) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot, "begin", fail)
+            if where == "server":
+                patch.setattr(snapshot, "begin", fail)
+            else:
+                patch.setattr(snapshot, "_is_small", lambda state: False)
+                patch.setattr(ModelState, "parts", fail)
             await mixed_work(models, model)
             await model.drain()
         kinds.extend(event["kind"] for event in models.events.latest)
@@ -516,6 +612,19 @@ def test_too_many_pending_changes_are_rejected_with_a_time_to_wait(
     assert state.seq == 3
 
 
+def test_too_many_bytes_that_wait_for_the_disk_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("varifold.serve.core.group_commit.MOST_PENDING_BYTES", 50)
+
+    async def work(models: Models, model: Model) -> None:
+        for i in range(3):  # each is written before the next comes
+            accepted = send_now(model, instance(i))
+            with pytest.raises(BusyError, match="1 changes wait for the disk"):
+                send_now(model, instance(i))
+            await accepted
+
+    assert run(tmp_path, work).seq == 3
+
+
 def send_now(model: Model, body: Any) -> asyncio.Future[Any]:
     return model.submit(body, orjson.dumps(body))
 
@@ -524,6 +633,15 @@ def send_now(model: Model, body: Any) -> asyncio.Future[Any]:
 def test_other_ways_to_sync_recover_as_well(tmp_path: Path, fsync: str) -> None:
     state = run(tmp_path, mixed_work, fsync=fsync)
     assert fingerprint(stored(tmp_path, "m")[0]) == fingerprint(state)
+
+
+@pytest.mark.parametrize(("fsync", "commits"), [("group", 1), ("always", 4)])
+def test_always_writes_each_change_in_its_own_transaction(tmp_path: Path, fsync: str, commits: int) -> None:
+    async def work(models: Models, model: Model) -> None:
+        await asyncio.gather(*(send_now(model, instance(i)) for i in range(4)))
+        assert models.committer.commits == commits
+
+    run(tmp_path, work, fsync=fsync)
 
 
 def test_answers_of_learners_with_coverages_have_intervals_or_sets() -> None:
@@ -610,6 +728,19 @@ def test_a_batch_stops_at_the_budget_row_by_row() -> None:
     assert 100 < state.learned < 3_000
     assert results[-1]["status"] == 507
     assert state.learner.steps == state.seq == state.learned == sum("seq" in result for result in results)
+
+
+def test_long_names_in_a_batch_count_as_they_do_row_by_row() -> None:
+    bodies = [{"x": {f"{i} {'n' * 5_000}": 1.0}, "y": i % 2} for i in range(400)]
+    rows = [(body, orjson.dumps(body)) for body in bodies]
+    together, apart = (
+        ModelState("m", learners.make("arow", {}), Limits(), budget=ServerBudget(1 << 20, 400 << 10)) for _ in range(2)
+    )
+    together.apply_rows(rows)
+    for row in rows:
+        with contextlib.suppress(BudgetError):
+            apart.apply(*row)
+    assert together.learned == apart.learned < 200
 
 
 def test_each_row_of_a_batch_is_looked_at_a_few_times_only() -> None:

@@ -156,6 +156,21 @@ def test_a_full_disk_is_a_disk_error_and_writes_nothing(tmp_path: Path) -> None:
     assert stored(tmp_path, "m")[0].seq == written
 
 
+def test_a_transaction_that_fails_is_not_counted(tmp_path: Path) -> None:
+    """A count ahead of the database would be taken for a damaged log."""
+    state = filled(tmp_path / "s")
+    database = Database(tmp_path / "s")
+
+    def deny(action: int, what: str | None, *_: Any) -> int:
+        return sqlite3.SQLITE_DENY if (action, what) == (sqlite3.SQLITE_TRANSACTION, "COMMIT") else sqlite3.SQLITE_OK
+
+    database._db.set_authorizer(deny)
+    with pytest.raises(DiskError, match="not authorized"):
+        database.commit([], [{"number": 1}])
+    database.close()
+    assert content(stored(tmp_path / "s", "m")[0]) == content(state)
+
+
 def test_a_store_that_cannot_be_made_is_a_disk_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise OSError(30, "Read-only file system")
@@ -235,6 +250,30 @@ def test_rows_that_are_missing_are_reported(tmp_path: Path, statement: str, what
     changed(tmp_path / "s", statement)
     with pytest.raises(StateError, match=what):
         stored(tmp_path / "s", "m")
+
+
+def test_a_removed_model_leaves_no_rows_and_its_number_is_not_used_again(tmp_path: Path) -> None:
+    filled(tmp_path / "s")
+    database = Database(tmp_path / "s")
+    (row,) = database.models()
+    database.commit([store.Written(row, [], [], [], [], [], False, [("readings", 0, 1, 1)])])
+    database.set_aside(row.id, [store.SetAside(1, store.ROWS, b"{}", "no memory")])
+    database.remove_model(row.id)
+    assert database.add_model("m", "abc", [b"{}"]).id != row.id  # its changes are not removed yet
+    while database.prune():
+        pass
+    for table in ("snapshots", "changes", "waiting", "ids", "offsets", "set_aside"):
+        query = f"SELECT count(*) FROM {table} WHERE model = ?"
+        assert database._db.execute(query, (row.id,)).fetchone() == (0,), table
+    database.close()
+
+
+def test_the_latest_events_are_stored(tmp_path: Path) -> None:
+    database = Database.open(tmp_path)
+    for start in (1, 401, 801):
+        database.commit([], [{"number": n} for n in range(start, start + 400)])
+    assert [event["number"] for event in database.events()] == list(range(701, 1_201))
+    database.close()
 
 
 def test_a_change_that_a_snapshot_holds_in_part_is_not_pruned(tmp_path: Path) -> None:

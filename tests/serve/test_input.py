@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.serve.server import Server
 from varifold import AROW
 from varifold.cli import main
 from varifold.serve.core import learners
+from varifold.serve.core.bodies import check_identifier
 from varifold.serve.core.errors import RejectedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.state import Limits
@@ -130,6 +132,25 @@ def test_rules_that_cannot_be(options: Any, text: str, client: httpx.Client) -> 
         InputRules.from_json(options)
     assert text in str(raised.value)
     assert client.put("/models/never", json={"input": options}).status_code == 422
+
+
+@pytest.mark.parametrize("rules", [{"ignore": ["n"]}, {"time": "n"}, {"id": "n"}, {"target": "n"}])
+def test_one_rule_alone_applies_to_instances_of_numbers(rules: dict[str, Any]) -> None:
+    body, text = InputRules.from_json(rules).parse_instance(b'{"x": {"n": 7, "a": 1.5}}')
+    assert body["x"] == orjson.loads(text)["x"] == {"a": 1.5}
+
+
+def test_fields_of_the_body_are_stronger_than_columns() -> None:
+    body = {"x": {"state": "up", "n": 1, "a": 1.5}, "y": "down", "id": 2}
+    assert InputRules(target="state", id="n").apply(body)
+    assert body == {"x": {"a": 1.5}, "y": "down", "id": 2}
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_ids_and_keys_are_short_texts_or_numbers_of_64_bits(fits: bool) -> None:
+    for value in ["i", "i" * 200, -(1 << 63), (1 << 64) - 1] if fits else ["", "i" * 201, -(1 << 63) - 1, 1 << 64]:
+        with contextlib.nullcontext() if fits else pytest.raises(RejectedError, match="1 to 200 characters"):
+            check_identifier("id", value)
 
 
 def test_objects_are_rejected_where_they_are_not_flattened() -> None:

@@ -6,23 +6,27 @@ VARIFOLD_KAFKA_CONFIG a file with the properties that it needs.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from tests.serve.server import Server, instance, numbers
 from varifold.errors import ParameterError
 from varifold.serve.core import database as store
 from varifold.serve.core.database import Database
-from varifold.serve.kafka import KafkaTopics, read_properties
+from varifold.serve.core.models import Models, Policy
+from varifold.serve.core.state import Limits
+from varifold.serve.kafka import Feed, KafkaBridge, KafkaTopics, read_properties
 
 REAL = os.environ.get("VARIFOLD_KAFKA")
 PROPERTIES = os.environ.get("VARIFOLD_KAFKA_CONFIG")
@@ -282,6 +286,47 @@ def test_brokers_that_are_away_do_not_stop_the_server(make_server: Callable[...,
     with server.client() as client:
         assert client.get("/readyz").status_code == 200
     assert server.stop() == 0
+
+
+def with_feed(folder: Path, work: Callable[[Feed], Any]) -> None:
+    """Do some work on topics whose broker is away."""
+
+    async def main() -> None:
+        models = Models(folder, Policy(), Limits(), lambda reason: None)
+        model = await models.create("kafka", "arow", {})
+        topics = KafkaTopics("127.0.0.1:9", "readings", "labels", "predictions")
+        feed = Feed(KafkaBridge(models, topics), model)
+        await work(feed)
+        await feed.close()
+        await models.stop()
+
+    asyncio.run(main())
+
+
+def test_an_offset_is_not_sent_while_its_prediction_is_not_delivered(tmp_path: Path) -> None:
+    async def work(feed: Feed) -> None:
+        feed._read["readings", 0] = 7
+        feed._delivered(KafkaError(KafkaError._MSG_TIMED_OUT), None)
+        with pytest.raises(KafkaException):
+            await feed._finish([], idle=True)
+        assert feed.model.state.offsets == {}
+
+    with_feed(tmp_path, work)
+
+
+def test_a_label_waits_for_its_reading_until_much_younger_ones_are_learned(tmp_path: Path) -> None:
+    label = SimpleNamespace(timestamp=lambda: (1, 1_000_000))
+    readings, labels = ("readings", 0), ("labels", 0)
+
+    async def work(feed: Feed) -> None:
+        feed._partitions, feed._bounds = [readings, labels], {labels: {readings: 10}}
+        for learned, time_of_reading, may_come in (
+            (5, 0, True), (5, 1_060_000, True), (5, 1_060_001, False), (9, 0, True), (10, 0, False),
+        ):  # fmt: skip
+            feed.model.state.offsets[readings], feed._times[readings] = (learned, learned), time_of_reading
+            assert await feed._may_come(labels, label) == may_come
+
+    with_feed(tmp_path, work)
 
 
 def test_topics_and_properties_that_cannot_be_used(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiomqtt
@@ -18,6 +19,9 @@ from tests.serve.conftest import mosquitto
 from tests.serve.server import Server
 from tests.serve.test_running import certificate
 from varifold.errors import ParameterError
+from varifold.serve.core.errors import RejectedError, StoppedError
+from varifold.serve.core.models import Models, Policy
+from varifold.serve.core.state import Limits
 from varifold.serve.mqtt import MqttBridge, Topics, parts_of, subscription
 from varifold.serve.server import Settings, serve
 
@@ -202,6 +206,31 @@ def test_a_bridge_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(MqttBridge, "run", fail)
     assert serve(Settings(tmp_path, port=0, topics=Topics("localhost:9", "plant/reading"))) == 1
+
+
+def test_a_message_is_acknowledged_once_its_change_is_on_disk_but_not_by_a_stopped_model(tmp_path: Path) -> None:
+    acknowledged: list[int] = []
+    client: Any = SimpleNamespace(_client=SimpleNamespace(ack=lambda number, qos: acknowledged.append(number)))
+
+    async def main() -> None:
+        models = Models(tmp_path, Policy(), Limits(), lambda reason: None)
+        model = await models.create("mqtt", "arow", {})
+        bridge = MqttBridge(models, Topics("localhost:1883", "plant/reading"))
+        first, second, third = (aiomqtt.Message("plant/reading", b"{}", 1, False, i, None) for i in (1, 2, 3))
+        done = asyncio.get_running_loop().create_future()
+        finishing = asyncio.ensure_future(bridge._finish(client, first, done))
+        await asyncio.sleep(0)
+        assert acknowledged == []
+        done.set_result({})
+        await finishing
+        assert acknowledged == [1]
+        await bridge._finish(client, second, RejectedError("no reading"))
+        model.stop_changes("the disk is full")
+        await bridge._finish(client, third, StoppedError("the disk is full"))
+        assert acknowledged == [1, 2]
+        await models.stop()
+
+    asyncio.run(main())
 
 
 def test_topics() -> None:
