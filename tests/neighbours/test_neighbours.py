@@ -1,3 +1,6 @@
+import math
+import random
+
 import numpy as np
 import pytest
 
@@ -113,3 +116,28 @@ def test_evicted_features_are_removed_before_their_slots_are_used_again():
             rows = np.split(arrays["model.slots"], arrays["model.ends"][1:-1])
             assert all({names[slot] for slot in row} <= set(x) for row, x in zip(rows, shown, strict=True))
     assert often.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("name", ["neighbours", "neighboursregressor"])
+def test_the_largest_features_of_a_wide_instance_are_explained(name):
+    rng = random.Random(2)
+    model = varifold.models[name](scale="none", k=3)
+    rows = [{f"f{i}": rng.gauss(0, 1) for i in range(1_500)} for _ in range(12)]
+    for step, x in enumerate(rows):
+        model.learn_one(x, step % 2)
+    x = rows[-1] | {"f7": 90.0, "f1400": -80.0}
+    parts = model.explain_one(x)
+    score = model.predict_one(x) if name == "neighboursregressor" else model.margins_one(x)[model.predict_one(x)]
+    assert math.fsum(parts.values()) == pytest.approx(score, abs=1e-9)
+    largest = sorted(x, key=lambda feature: -abs(x[feature]))[:512]
+    assert {feature for feature, part in parts.items() if part != 0.0 and feature in x} <= set(largest)
+    narrow = {feature: x[feature] for feature in largest[:400]}
+    whole = model.explain_one(narrow)
+    for left_out in largest[:3]:
+        without = {feature: value for feature, value in narrow.items() if feature != left_out}
+        if name == "neighboursregressor":
+            expected = model.predict_one(narrow) - model.predict_one(without)
+        else:
+            label = model.predict_one(narrow)
+            expected = model.margins_one(narrow)[label] - model.margins_one(without)[label]
+        assert whole.get(left_out, 0.0) == pytest.approx(expected, abs=1e-9)

@@ -4,25 +4,33 @@ That takes a score per feature, whose time grows with the features. Of a wide in
 largest values are explained, so that no instance takes more than about a tenth of a second.
 """
 
-from libc.math cimport fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
+from varifold._numeric.largest cimport pick_largest
 
 from varifold._engine.state import per_slot
 
 REST = "(no single feature)"
 
-cdef Py_ssize_t WORK = 250_000    # features that are read for all scores together: instances of up to 500 are explained whole
+cdef enum:
+    WORK = 250_000    # features that are read for all scores together,
+    MOST = 500        # so that instances of up to so many are explained whole
+
+
+cdef inline Py_ssize_t explained(View* v, int32_t* picked) noexcept nogil:
+    """Write the entries to explain to `picked`; return their number."""
+    cdef Py_ssize_t n = min(v.n, max(WORK // v.n, 1))
+    pick_largest(v.x, 0, v.n, n, picked)
+    return n
 
 
 cdef class LeaveOutModel(Model):
     """A detector whose features contribute the difference of the scores with and without them."""
 
     def __cinit__(self):
-        self.arrays.scratch(&self.picked, per_slot())
         self.arrays.scratch(&self.part_slot, per_slot())
         self.arrays.scratch(&self.part_x, per_slot())
         self.arrays.scratch(&self.part_raw, per_slot())
@@ -45,40 +53,26 @@ cdef class LeaveOutModel(Model):
             self.scores(&part, &score)
         return score
 
-    cdef Py_ssize_t pick(self, View* v) noexcept nogil:
-        """List the entries to explain in `picked`, those with the largest values first if not all; return their number."""
-        cdef Py_ssize_t i, j, best, n = min(v.n, max(WORK // v.n, 1)), last = -1
-        for j in range(n):
-            best = j
-            if n < v.n:
-                best = -1
-                for i in range(v.n):
-                    if last >= 0 and not (fabs(v.x[i]) < fabs(v.x[last]) or (fabs(v.x[i]) == fabs(v.x[last]) and i > last)):
-                        continue
-                    if best < 0 or fabs(v.x[i]) > fabs(v.x[best]):
-                        best = i
-                last = best
-            self.picked[j] = <int32_t> best
-        return n
-
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
+        cdef int32_t[MOST] picked
         cdef Py_ssize_t j
         cdef double score
         memset(out, 0, v.n * sizeof(double))
         if v.n == 0:
             return
         self.scores(v, &score)
-        for j in range(self.pick(v)):
-            out[self.picked[j]] = score - self.without(v, self.picked[j])
+        for j in range(explained(v, picked)):
+            out[picked[j]] = score - self.without(v, picked[j])
 
     cdef dict absent_contributions(self, View* v, int label):
         """Return what the features together add to the sum of their parts."""
+        cdef int32_t[MOST] picked
         cdef Py_ssize_t j
         cdef double score, rest
         if v.n == 0:
             return {}
         self.scores(v, &score)
         rest = score
-        for j in range(self.pick(v)):
-            rest -= score - self.without(v, self.picked[j])
+        for j in range(explained(v, picked)):
+            rest -= score - self.without(v, picked[j])
         return {REST: rest}

@@ -38,7 +38,8 @@ class LODA(VaryingDetector):
 
     `explain_one` returns by how much the score falls without each feature, and the rest.
 
-    *Cost.* O(projections x present).
+    *Cost.* O(projections x present). An explanation takes a score per feature; of
+    instances of more than 500 features, only those with the largest values are explained.
 
     Examples
     --------

@@ -44,7 +44,8 @@ class XStream(VaryingDetector):
 
     `explain_one` returns by how much the score falls without each feature, and the rest.
 
-    *Cost.* O(projections x present + chains x depth).
+    *Cost.* O(projections x present + chains x depth). An explanation takes a score per feature; of
+    instances of more than 500 features, only those with the largest values are explained.
 
     Examples
     --------

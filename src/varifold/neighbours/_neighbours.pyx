@@ -14,10 +14,14 @@ from libc.string cimport memset
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 from varifold._numeric.kernels cimport add_squares, divide_by
+from varifold._numeric.largest cimport pick_largest
 from varifold._numeric.memory cimport allocate, resize
 from varifold.neighbours._rows cimport KeptRow, Rows
 
 from varifold._engine.state import checked_array, per_class, per_slot
+
+cdef enum:
+    MOST_EXPLAINED = 512    # features of an instance that are left out in turn: each takes a prediction
 
 cdef double UNLIKE = 2.0    # mean squared difference of two unrelated standardised values
 cdef double DOUBT = 2.0     # number of unrelated features added to every comparison
@@ -181,9 +185,11 @@ cdef class NeighboursModel(Model):
             out[c] = log(out[c])
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Compute by how much the score falls without each feature; the intercept gets the rest."""
+        """Compute by how much the score falls without each feature, the largest of a wide instance; the
+        intercept gets the rest."""
         cdef View part = v[0]
-        cdef Py_ssize_t i
+        cdef int32_t[MOST_EXPLAINED] picked
+        cdef Py_ssize_t i, j, n = min(v.n - 1, <Py_ssize_t> MOST_EXPLAINED)
         cdef double whole, total = 0.0
         memset(out, 0, v.n * sizeof(double))
         if v.n == 0:
@@ -192,7 +198,9 @@ cdef class NeighboursModel(Model):
         whole = self.partial_scores[label]
         part.slot = self.partial_slot
         part.x = self.partial_x
-        for i in range(1, v.n):
+        pick_largest(v.x, 1, v.n, n, picked)
+        for j in range(n):
+            i = picked[j]
             leave_out(v, i, &part)
             self.scores(&part, self.partial_scores)
             out[i] = whole - self.partial_scores[label]

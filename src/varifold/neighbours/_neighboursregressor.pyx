@@ -9,9 +9,13 @@ from libc.string cimport memset
 
 from varifold._engine.models.regression cimport RegressionModel
 from varifold._engine.view cimport View
+from varifold._numeric.largest cimport pick_largest
 from varifold.neighbours._neighbours cimport MOST, NeighboursModel, leave_out
 
 from varifold._engine.state import fixed, per_slot
+
+cdef enum:
+    MOST_EXPLAINED = 512    # features of an instance that are left out in turn: each takes a prediction
 
 
 cdef class NeighboursRegression(RegressionModel):
@@ -46,16 +50,20 @@ cdef class NeighboursRegression(RegressionModel):
         self.ring.learn(v, 0, w)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Compute by how much the prediction falls without each feature; the intercept gets the rest."""
+        """Compute by how much the prediction falls without each feature, the largest of a wide instance; the
+        intercept gets the rest."""
         cdef View part = v[0]
-        cdef Py_ssize_t i
+        cdef int32_t[MOST_EXPLAINED] picked
+        cdef Py_ssize_t i, j, n = min(v.n - 1, <Py_ssize_t> MOST_EXPLAINED)
         cdef double whole = self.predict(v), total = 0.0
         memset(out, 0, v.n * sizeof(double))
         if v.n == 0:
             return
         part.slot = self.partial_slot
         part.x = self.partial_x
-        for i in range(1, v.n):
+        pick_largest(v.x, 1, v.n, n, picked)
+        for j in range(n):
+            i = picked[j]
             leave_out(v, i, &part)
             out[i] = whole - self.predict(&part)
             total += out[i]

@@ -37,7 +37,8 @@ class Neighbours(VaryingClassifier):
 
     `explain_one` returns by how much the score would fall without a feature; the rest is under the intercept.
 
-    *Cost.* O(window x present) to predict, O(present) to learn.
+    *Cost.* O(window x present) to predict, O(present) to learn. An explanation takes a prediction per
+    feature; of instances of more than 512 features, only those with the largest values are explained.
 
     Examples
     --------

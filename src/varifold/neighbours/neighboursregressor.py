@@ -33,7 +33,8 @@ class NeighboursRegressor(VaryingRegressor):
     an instance with more than 512 features the first 512 slots are kept. `explain_one` returns by how much the
     prediction would fall without a feature; the rest is under the intercept.
 
-    *Cost.* O(window x present) to predict, O(present) to learn.
+    *Cost.* O(window x present) to predict, O(present) to learn. An explanation takes a prediction per
+    feature; of instances of more than 512 features, only those with the largest values are explained.
 
     Examples
     --------
