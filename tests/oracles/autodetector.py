@@ -1,4 +1,4 @@
-"""Weighted mean of the surprise of four experts, a fifth of the largest, and half of that of unusual absence."""
+"""Weighted mean of the surprise of four experts, a fifth of the largest, and a quarter of that of unusual absence."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Auto:
         self.scores = [expert.score(x, slot) for expert in self.experts]
         surprise = -np.log(self.shares())
         absent = self.absence.score(x, slot)
-        unusual = -0.5 * math.log(self.absences.beyond(absent)) if absent > 3 and self.absences.scores else 0.0
+        unusual = -0.25 * math.log(self.absences.beyond(absent)) if absent > 3 and self.absences.scores else 0.0
         return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max() + unusual)
 
     def shares(self):

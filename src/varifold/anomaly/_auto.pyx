@@ -14,7 +14,7 @@ from varifold.anomaly._absence import AbsenceModel
 REST = "(no single feature)"
 
 cdef double SURE = 0.2         # weight of the largest surprise, in addition to that of its expert
-cdef double ABSENCE = 0.5      # weight of the surprise of absence,
+cdef double ABSENCE = 0.25     # weight of the surprise of absence,
 cdef double UNUSUAL = 3.0      # which counts from this score of it on
 cdef double LEARNING = 4.0     # of the weights, by label of the rarer kind
 cdef double FADING = 0.99      # of earlier labels, by label of the same kind
@@ -35,7 +35,7 @@ cdef void call_keep(RecentScores recent, double score) noexcept nogil:
 
 
 cdef class AutoDetectorModel(Model):
-    """Weighted mean of the experts' surprises, a fifth of the largest one, and half of the surprise of absence.
+    """Weighted mean of the experts' surprises, a fifth of the largest one, and a quarter of the surprise of absence.
 
     The surprise is minus the logarithm of the share of an expert's last scores that are larger. Most experts do not see
     what a single one is made for, such as two features that no longer belong together; so the largest counts twice.

@@ -31,7 +31,7 @@ class AutoDetector(VaryingDetector):
 
     It needs no tuning. A `TailDetector` sees unusual values, a `CopulaDetector` unusual combinations, a
     `NeighboursDetector` instances unlike any recent one, an `IsolationDetector` what a few splits isolate. If a column
-    is hardly ever absent, the first instance without it is unusual.
+    is hardly ever absent, the first instance without it is somewhat unusual.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class AutoDetector(VaryingDetector):
     and n is the number of labels of the rarer kind. Earlier labels fade by .01 with each label of their kind.
 
     *Absence.* Columns of the instance before that are absent have a surprise, minus the logarithm of their share of
-    absence. If their sum is more than three deviations above its mean, half of its ``-log(p)`` is added. So it does not
-    count where absences are common, nor after the first instance of an outage.
+    absence. If their sum is more than three deviations above its mean, a quarter of its ``-log(p)`` is added: not
+    where absences are common, and not after the first instance of an outage.
 
     `explain_one` splits each expert's part among the features that raise its score, and names what is absent.
 
