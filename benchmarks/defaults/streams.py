@@ -72,9 +72,7 @@ def with_outliers(name: str) -> Make:
     def make(seed: int) -> Block:
         rng = np.random.default_rng(seed)
         block = registered(name)(seed)
-        rows = [
-            {k: rng.choice([-1e6, 1e6]) if rng.random() < 0.01 else v for k, v in x.items()} for x in block.rows()
-        ]
+        rows = [{k: rng.choice([-1e6, 1e6]) if rng.random() < 0.01 else v for k, v in x.items()} for x in block.rows()]
         return varifold.to_block(rows, block.y)
 
     return make

@@ -77,9 +77,7 @@ def growth(large: int) -> None:
         held = {part: count / large for part, count in model.state_bytes().items()}
         numeric = held["seen"] + held["scaler"] + 16.0
         heap = held["model"] - 16.0 if params else 0.0
-        print(
-            f"  {'':15} bytes per feature: numeric {numeric:.1f} (at most 64), names {held['names']:.1f}", end=""
-        )
+        print(f"  {'':15} bytes per feature: numeric {numeric:.1f} (at most 64), names {held['names']:.1f}", end="")
         print(f" and heap {heap:.1f}: {held['names'] + heap:.1f} (required: at most 40)", flush=True)
 
 

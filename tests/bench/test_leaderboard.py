@@ -165,7 +165,16 @@ def test_sgd_learns_on_means(mixed: str):
 
 
 @pytest.mark.skipif(find_spec("capymoa") is None, reason="CapyMOA is not installed (group peers)")
-@pytest.mark.parametrize("options", ["name=sleade", "name=osnn,means=True"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "name=sleade",
+        pytest.param(
+            "name=osnn,means=True",
+            marks=pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch, which OSNN needs, is not installed"),
+        ),
+    ],
+)
 def test_semi_supervised_learners_get_instances_without_a_label(mixed: str, options: str):
     model = f"varifold.bench.peers.capymoa:SemiSupervised:{options},data={mixed}"
     few = measure(Cell(mixed, "labels:0.2", False, "none", model, "", 0))
