@@ -11,6 +11,7 @@ import numpy as np
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import clear_labels
 from varifold.base.label_count import FIRST_ROWS, MOST_LABELS, too_many_labels
+from varifold.base.number_texts import are_numbers
 from varifold.errors import DataError
 from varifold.streams.clock import in_order, looks_like_time
 from varifold.streams.readers.context import Context
@@ -50,7 +51,8 @@ def make_batch(context: Context, block: Block, ids: list[Any] | None = None, tim
 def _different_labels(block: Block) -> list[Any]:
     """Return the labels that occur in a block, each once."""
     values = block.labels.values
-    return [values[code] for code in np.flatnonzero(np.bincount(block.codes[block.codes >= 0])).tolist()]
+    counts = np.bincount(block.codes[block.codes >= 0])  # np.unique would import numpy.ma
+    return [values[code] for code in np.flatnonzero(counts).tolist()]
 
 
 def _reject_dates(context: Context, labels: list[Any]) -> None:
@@ -87,9 +89,9 @@ def many_labels_remedy(labels: Sequence[Any], target: str | None = None, json: b
     if unit is not None:
         return f"to predict numbers, write them without the unit {unit!r}; {each}"
     texts = [label for label in labels if isinstance(label, str)]
-    if texts and json:
+    if json and are_numbers(texts):
         return f"to predict numbers, write them without quotes and with a decimal point; {each}"
-    if any(_COMMA.search(text) for text in texts):
+    if not json and any(_COMMA.search(text) for text in texts):
         return f"numbers may be written with a decimal comma, decimal=',' (--decimal ,); {each}"
     if texts:
         return f"choose another target if they identify the rows; {each}"
