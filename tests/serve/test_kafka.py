@@ -96,15 +96,15 @@ def broker() -> Iterator[Broker]:
 
 
 def wait_for(server: Server, condition: Callable[[dict[str, Any]], bool], seconds: float = 120.0) -> dict[str, Any]:
-    """Wait until what the model shows fulfils a condition."""
+    """Wait until the model, which may not be made yet, shows what fulfils a condition."""
     end = time.monotonic() + seconds
     with server.client() as client:
         while time.monotonic() < end:
-            shown = client.get("/models/kafka").json()
-            if condition(shown):
+            response = client.get("/models/kafka")
+            if response.status_code == 200 and condition(shown := response.json()):
                 return dict(shown)
             time.sleep(0.05)
-    raise AssertionError(f"{shown}: {server.log()}")
+    raise AssertionError(f"{response.text}: {server.log()}")
 
 
 def record(i: int) -> dict[str, Any]:
