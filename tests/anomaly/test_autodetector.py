@@ -129,6 +129,58 @@ def test_only_the_beginning_of_an_outage_is_unusual() -> None:
     assert not any("absent" in str(name) for name in model.explain_one(out))
 
 
+def word_rows(count: int) -> tuple[list[dict[str, float]], list[bool]]:
+    """Generate texts of 3,000 words by Zipf's law; in 3 % of them half of the words are drawn evenly."""
+    rng = np.random.default_rng(1)
+    share = 1.0 / np.arange(1, 3001)
+    share /= share.sum()
+    rows, odd = [], []
+    for t in range(count):
+        words = rng.choice(3000, int(rng.integers(15, 60)), p=share)
+        odd.append(t > 300 and bool(rng.random() < 0.03))
+        if odd[-1]:
+            words[: len(words) // 2] = rng.integers(0, 3000, len(words) // 2)
+        rows.append({f"w{k}": 1.0 for k in set(words.tolist())})
+    return rows, odd
+
+
+def test_rare_words_follow_the_oracle() -> None:
+    """Ten words in all texts and three of a hundred; values, so that no scores are equal but for rounding."""
+    rng = np.random.default_rng(3)
+    rows = [{f"w{k}": float(rng.normal()) for k in [*range(10), *rng.choice(100, 3) + 10]} for _ in range(150)]
+    model, oracle, slots = varifold.AutoDetector(), Auto(), {}
+    space = model._engine.space
+    for t, x in enumerate(rows):
+        known = {name: v for name, v in x.items() if name in slots}
+        assert model.score_one(x) == pytest.approx(oracle.score(known, slots) if known else 0.0, rel=1e-9, abs=1e-9), t
+        model.learn_one(x)
+        slots.update({name: space.id_of(name) for name in x})
+        oracle.learn(x, slots)
+    assert oracle.absence.variance > 1.0
+
+
+def test_texts_of_rare_words_are_found_and_explained() -> None:
+    rows, odd = word_rows(2500)
+    model = varifold.AutoDetector()
+    scores, _ = model.run_block(varifold.to_block(rows))
+    assert detection_scores(scores[300:], odd[300:], np.zeros(2200)).auroc > 0.95
+    rare = {f"w{k}": 1.0 for k in (1, 2, 700, 900, 1100)}
+    parts = model.explain_one(rare)
+    assert parts["w900 (present)"] > parts["w1 (present)"]
+    assert sum(parts.values()) == pytest.approx(model.score_one(rare))
+    assert varifold.from_bytes(model.to_bytes()).score_one(rare) == model.score_one(rare)
+
+
+def test_columns_that_are_all_rare_are_no_words() -> None:
+    """Five of 200 sensors in each row: no column is rarer than another, so nothing is added."""
+    rng = np.random.default_rng(2)
+    model = varifold.AutoDetector()
+    for _ in range(600):
+        group = 5 * int(rng.integers(40))
+        model.learn_one({f"s{group + j}": float(rng.normal()) for j in range(5)})
+    assert not any("present" in str(name) for name in model.explain_one({f"s{j}": 0.0 for j in range(5)}))
+
+
 def test_an_outage_is_no_series_of_alarms() -> None:
     model = varifold.AutoDetector()
     _, p = model.run_block(varifold.to_block(normal_rows(7_000, 5)))

@@ -1,4 +1,4 @@
-"""Weighted mean of the surprise of four experts, a fifth of the largest, and a quarter of that of unusual absence."""
+"""Weighted mean of the surprise of four experts, a fifth of the largest, and that of unusual absence or rare columns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ class Absence:
 
     def __init__(self):
         self.count, self.share, self.before = {}, {}, set()
+        self.mean, self.variance, self.learned = 0.0, 0.0, 0
+
+    def present(self, x):
+        """Surprise of each column that is present and was seen before."""
+        here = {column(name) or name for name in x}
+        return [-math.log(max(self.share[name], 1e-4)) for name in here & set(self.share)]
+
+    def rarity(self, x):
+        surprises = self.present(x)
+        return (sum(surprises) + 5 * self.mean) / (len(surprises) + 5)
 
     def score(self, x, slot):
         here = {column(name) or name for name in x}
@@ -30,6 +40,11 @@ class Absence:
         return total / math.sqrt(variance)
 
     def learn(self, x, slot):
+        if surprises := self.present(x):
+            rate = max(1 / (self.learned + 1), 0.01)
+            self.mean += rate * (np.mean(surprises) - self.mean)
+            self.variance += rate * (np.var(surprises) - self.variance)
+        self.learned += 1
         self.before = {column(name) or name for name in x}
         for name in self.before | set(self.count):
             self.count[name] = self.count.get(name, 0) + 1
@@ -41,7 +56,7 @@ class Auto:
     def __init__(self, seed=0):
         self.experts = [Tail(), Copula(), Neighbours(10), Isolation(32, seed=seed)]
         self.recent = [RecentScores() for _ in self.experts]
-        self.absence, self.absences = Absence(), RecentScores()
+        self.absence, self.absences, self.rarities = Absence(), RecentScores(), RecentScores()
         self.losses = {True: [], False: []}  # by kind of label, one list of losses per label
 
     def score(self, x, slot):
@@ -49,7 +64,9 @@ class Auto:
         surprise = -np.log(self.shares())
         absent = self.absence.score(x, slot)
         unusual = -0.25 * math.log(self.absences.beyond(absent)) if absent > 3 and self.absences.scores else 0.0
-        return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max() + unusual)
+        rare = -math.log(self.rarities.beyond(self.absence.rarity(x))) if self.rarities.scores else 0.0
+        rare *= self.absence.variance > 1
+        return float(self.weights() @ surprise + 0.2 * (self.trust() * surprise).max() + unusual + rare)
 
     def shares(self):
         return np.array([r.beyond(s) if r.scores else 1.0 for r, s in zip(self.recent, self.scores, strict=True)])
@@ -78,6 +95,7 @@ class Auto:
     def learn(self, x, slot):
         self.score(x, slot)
         self.absences.keep(self.absence.score(x, slot))
+        self.rarities.keep(self.absence.rarity(x))
         self.absence.learn(x, slot)
         for expert, recent, score in zip(self.experts, self.recent, self.scores, strict=True):
             recent.keep(score)

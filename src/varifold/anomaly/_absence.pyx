@@ -1,4 +1,4 @@
-"""Surprise that columns are absent which the instance before had."""
+"""Surprise that columns are absent which the instance before had, and that rare columns are present."""
 
 from libc.math cimport log, pow, sqrt
 from libc.stdint cimport int32_t, int64_t
@@ -11,7 +11,9 @@ from varifold._engine.state import fixed, per_slot
 
 cdef double RATE = 0.01           # at which shares of presence follow
 cdef int64_t FIRST = 99           # instances since a column was first seen over which its share is a plain mean
-cdef double MOST_SURE = 1e-4      # shares stay this far from 1
+cdef double MOST_SURE = 1e-4      # shares stay this far from 0 and 1
+cdef double TYPICAL = 5.0         # columns of the mean surprise that are added to those of an instance
+cdef double VARIED = 1.0          # variance within an instance from which on columns differ in how rare they are
 MOST = 2**53                      # instances
 
 
@@ -28,14 +30,10 @@ cdef class AbsenceModel(Model):
     So the first instance of an outage is unusual, the others are not, and the cost is O(present) for any number of
     known columns. The score is the sum of minus the logarithms of the shares of absence, less its mean, over the root of 1
     plus its variance, as if columns were independent.
-    """
 
-    cdef double* share       # [slot] of instances with the column, as of the last one that had it
-    cdef int64_t* first      # [slot] number of the first instance with the column, from 1; 0: none
-    cdef int64_t* last       # [slot] and of the last one
-    cdef int64_t* learned    # instances
-    cdef int32_t* before     # scratch [slot]: columns of the last instance
-    cdef Py_ssize_t n_before
+    `rarity` is the mean of minus the logarithms of the shares of the columns that are present. It is of use where common
+    and rare columns stand in one instance, as words do: `has_rare_columns`.
+    """
 
     def __cinit__(self):
         self.wants_columns = True
@@ -43,6 +41,7 @@ cdef class AbsenceModel(Model):
         self.arrays.declare("first", &self.first, per_slot(low=0))
         self.arrays.declare("last", &self.last, per_slot(low=0))
         self.arrays.declare("learned", &self.learned, fixed(1, low=0, high=MOST))
+        self.arrays.declare("rare", &self.rare, fixed(2, low=0))
         self.arrays.scratch(&self.before, per_slot())
 
     cdef double surprise(self, int32_t slot, double* absence) noexcept nogil:
@@ -69,6 +68,31 @@ cdef class AbsenceModel(Model):
             variance += absence * (1.0 - absence) * surprise * surprise
         out[0] /= sqrt(variance)
 
+    cdef double presence(self, int32_t slot) noexcept nogil:
+        """Return minus the logarithm of the share of presence of a column that was seen."""
+        cdef double share = faded(self.share[slot], self.last[slot] - self.first[slot] + 1,
+                                  self.learned[0] - self.last[slot])
+        return -log(max(share, MOST_SURE))
+
+    cdef double rarity(self, View* v) noexcept nogil:
+        """Return the mean surprise of the columns that are present, new ones left out."""
+        cdef Py_ssize_t i
+        cdef double total = TYPICAL * self.rare[0], seen = TYPICAL
+        for i in range(v.columns):
+            if self.first[v.column[i]]:
+                total += self.presence(v.column[i])
+                seen += 1.0
+        return total / seen
+
+    cdef bint has_rare_columns(self) noexcept nogil:
+        """Return whether instances have both common and rare columns."""
+        return self.rare[1] > VARIED
+
+    cdef dict present_parts(self, View* v):
+        """Return the surprise of each column that is present."""
+        cdef Py_ssize_t i
+        return {(v.column[i], "present"): self.presence(v.column[i]) for i in range(v.columns) if self.first[v.column[i]]}
+
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         memset(out, 0, v.n * sizeof(double))
 
@@ -89,6 +113,7 @@ cdef class AbsenceModel(Model):
         cdef Py_ssize_t i
         cdef int32_t slot
         cdef int64_t now
+        self.learn_rarity(v)
         self.learned[0] += 1
         now = self.learned[0]
         for i in range(v.columns):
@@ -103,6 +128,22 @@ cdef class AbsenceModel(Model):
             self.last[slot] = now
             self.before[i] = slot
         self.n_before = v.columns
+
+    cdef void learn_rarity(self, View* v) noexcept nogil:
+        """Follow mean and variance of the surprise that a column is present."""
+        cdef Py_ssize_t i
+        cdef double surprise, seen = 0.0, total = 0.0, squares = 0.0
+        cdef double rate = max(1.0 / (self.learned[0] + 1.0), RATE)
+        for i in range(v.columns):
+            if self.first[v.column[i]]:
+                surprise = self.presence(v.column[i])
+                seen += 1.0
+                total += surprise
+                squares += surprise * surprise
+        if seen > 0.0:
+            total /= seen
+            self.rare[0] += rate * (total - self.rare[0])
+            self.rare[1] += rate * (max(squares / seen - total * total, 0.0) - self.rare[1])
 
     def fill(self, dict arrays, Py_ssize_t capacity):
         cdef int32_t slot

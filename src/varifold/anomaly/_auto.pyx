@@ -1,4 +1,4 @@
-"""Several detectors at once: how unusual their scores are among their last ones, the mean and the largest; absence."""
+"""Several detectors at once: how unusual their scores are among their last ones, the mean and the largest; presence."""
 
 from libc.math cimport NAN, exp, log
 from libc.stdint cimport int32_t
@@ -8,14 +8,16 @@ from varifold._engine.conformal.recent_scores cimport RecentScores
 from varifold._engine.models.model cimport Model
 from varifold._engine.view cimport View
 
+from varifold.anomaly._absence cimport AbsenceModel
+
 from varifold._engine.state import fixed, per_slot
-from varifold.anomaly._absence import AbsenceModel
 
 REST = "(no single feature)"
 
 cdef double SURE = 0.2         # weight of the largest surprise, in addition to that of its expert
 cdef double ABSENCE = 0.25     # weight of the surprise of absence,
 cdef double UNUSUAL = 3.0      # which counts from this score of it on
+cdef double RARITY = 1.0       # and of that of rare columns that are present
 cdef double LEARNING = 4.0     # of the weights, by label of the rarer kind
 cdef double FADING = 0.99      # of earlier labels, by label of the same kind
 
@@ -35,7 +37,7 @@ cdef void call_keep(RecentScores recent, double score) noexcept nogil:
 
 
 cdef class AutoDetectorModel(Model):
-    """Weighted mean of the experts' surprises, a fifth of the largest one, and a quarter of the surprise of absence.
+    """Weighted mean of the experts' surprises, a fifth of the largest one, and the surprise of absent or rare columns.
 
     The surprise is minus the logarithm of the share of an expert's last scores that are larger. Most experts do not see
     what a single one is made for, such as two features that no longer belong together; so the largest counts twice.
@@ -46,10 +48,12 @@ cdef class AutoDetectorModel(Model):
     `trust`, so that an expert that labels contradict cannot be the one.
 
     Most streams have absences that mean nothing, whose ranks would be noise: absence counts only if columns are absent
-    that are hardly ever (`AbsenceModel`), and labels do not weigh it.
+    that are hardly ever. That rare columns are present counts where instances have common and rare ones, as texts have
+    words. Both are from `AbsenceModel`, and labels do not weigh them.
     """
 
-    cdef readonly list recent          # RecentScores by expert, then of absence
+    cdef AbsenceModel absence          # the last component
+    cdef readonly list recent          # RecentScores by expert, then of absence and of rarity
     cdef void** scored                 # the same, for calls without the GIL
     cdef Py_ssize_t n
     cdef double* prior                 # scratch [expert], weights without labels; their sum is 1
@@ -57,8 +61,8 @@ cdef class AutoDetectorModel(Model):
     cdef double* weight                # scratch [expert], prior times trust; their sum is 1
     cdef double* loss                  # [usual, anomaly][expert] sums of losses, which fade
     cdef double* labels                # [usual, anomaly] their number, which fades
-    cdef double* score                 # scratch [expert and absence]
-    cdef double* amount                # scratch [expert and absence] surprise, then what it adds to the score
+    cdef double* score                 # scratch [expert, absence, rarity]
+    cdef double* amount                # scratch [expert, absence, rarity] surprise, then what it adds to the score
     cdef double* part                  # scratch [slot]
     cdef double* share                 # scratch [slot]
 
@@ -71,16 +75,18 @@ cdef class AutoDetectorModel(Model):
         self.arrays.scratch(&self.prior, fixed(self.n))
         self.arrays.scratch(&self.trust, fixed(self.n))
         self.arrays.scratch(&self.weight, fixed(self.n))
-        self.arrays.scratch(&self.score, fixed(self.n + 1))
-        self.arrays.scratch(&self.amount, fixed(self.n + 1))
-        self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n + 1))
+        self.arrays.scratch(&self.score, fixed(self.n + 2))
+        self.arrays.scratch(&self.amount, fixed(self.n + 2))
+        self.arrays.scratch_bytes(<void**> &self.scored, sizeof(void*), fixed(self.n + 2))
         self.arrays.scratch(&self.part, per_slot())
         self.arrays.scratch(&self.share, per_slot())
-        for name, model in [*experts.items(), ("absence", AbsenceModel())]:
+        self.absence = AbsenceModel()
+        for name, model in [*experts.items(), ("absence", self.absence)]:
             self.hold(name + ".", model)
+        for e in range(self.n + 2):
             recent = RecentScores()
             self.recent.append(recent)
-            self.scored[len(self.recent) - 1] = <void*> recent
+            self.scored[e] = <void*> recent
         for e, name in enumerate(experts):
             self.prior[e] = weights[name] / sum(weights.values())
         self.weigh()
@@ -127,7 +133,7 @@ cdef class AutoDetectorModel(Model):
         """Return minus the logarithm of the share of the expert's last scores that are larger."""
         return -log((<share_call> call_share)(self.scored[e], score))
 
-    cdef double combined(self) noexcept nogil:
+    cdef double combined(self, bint has_rare) noexcept nogil:
         """Return the score; turn the surprises in `amount` into what each adds to it."""
         cdef Py_ssize_t e, largest = 0
         cdef double total = 0.0
@@ -138,14 +144,17 @@ cdef class AutoDetectorModel(Model):
             self.amount[e] *= self.weight[e] + (SURE * self.trust[e] if e == largest else 0.0)
             total += self.amount[e]
         self.amount[self.n] *= ABSENCE if self.score[self.n] > UNUSUAL else 0.0
-        return total + self.amount[self.n]
+        self.amount[self.n + 1] *= RARITY if has_rare else 0.0
+        return total + self.amount[self.n] + self.amount[self.n + 1]
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         cdef Py_ssize_t e
         for e in range(self.n + 1):
             self.components.scores(e, v, &self.score[e])
+        self.score[self.n + 1] = self.absence.rarity(v)
+        for e in range(self.n + 2):
             self.amount[e] = self.surprise(e, self.score[e])
-        out[0] = self.combined()
+        out[0] = self.combined(self.absence.has_rare_columns())
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef double score
@@ -154,24 +163,32 @@ cdef class AutoDetectorModel(Model):
     cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
         """Score the instance; keep the experts' scores, and let them learn it."""
         cdef Py_ssize_t e
+        cdef bint has_rare = self.absence.has_rare_columns()
+        self.score[self.n + 1] = self.absence.rarity(v)
         for e in range(self.n + 1):
             self.components.learn_scored(e, v, y, w, &self.score[e], NULL)
+        for e in range(self.n + 2):
             self.amount[e] = self.surprise(e, self.score[e])
             (<keep_call> call_keep)(self.scored[e], self.score[e])
-        scores[0] = self.combined()
+        scores[0] = self.combined(has_rare)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         """Split each expert's surprise in proportion to what raises its score."""
         self.split(v, out)
 
     cdef dict absent_contributions(self, View* v, int label):
-        """Return what experts add whose score no entry raises, and the parts of the absent columns."""
+        """Return what experts add whose score no entry raises, and the parts of absent and of rare columns."""
         cdef double rest = self.split(v, self.part), total
-        parts = {REST: rest} if rest else {}
-        if self.amount[self.n] > 0.0:
-            absent = (<Model> self.components.models[self.n]).absent_contributions(v, label)
-            total = sum(absent.values())
-            parts.update({key: self.amount[self.n] * part / total for key, part in absent.items()})
+        parts = {}
+        for amount, columns in ((self.amount[self.n], self.absence.absent_contributions(v, label)),
+                                (self.amount[self.n + 1], self.absence.present_parts(v))):
+            total = sum(columns.values())
+            if amount > 0.0 and total > 0.0:
+                parts.update({key: amount * part / total for key, part in columns.items()})
+            else:
+                rest += amount
+        if rest:
+            parts[REST] = rest
         return parts
 
     cdef double split(self, View* v, double* out) noexcept nogil:

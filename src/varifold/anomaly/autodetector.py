@@ -31,7 +31,8 @@ class AutoDetector(VaryingDetector):
 
     It needs no tuning. A `TailDetector` sees unusual values, a `CopulaDetector` unusual combinations, a
     `NeighboursDetector` instances unlike any recent one, an `IsolationDetector` what a few splits isolate. If a column
-    is hardly ever absent, the first instance without it is somewhat unusual.
+    is hardly ever absent, the first instance without it is somewhat unusual. Where instances have common and rare
+    columns, as texts have words, rare ones are unusual.
 
     Parameters
     ----------
@@ -53,7 +54,11 @@ class AutoDetector(VaryingDetector):
     absence. If their sum is more than three deviations above its mean, a quarter of its ``-log(p)`` is added: not
     where absences are common, and not after the first instance of an outage.
 
-    `explain_one` splits each expert's part among the features that raise its score, and names what is absent.
+    *Rare columns.* Where shares of presence differ within instances (the variance of their logarithms is above 1), the
+    ``-log(p)`` of the mean of minus their logarithms is added, too.
+
+    `explain_one` splits each expert's part among the features that raise its score, and names columns that
+    are absent, or rare and present.
 
     *Cost.* The sum of the experts'.
 
