@@ -1,4 +1,4 @@
-"""Weighted mean of the surprise of four experts, a fifth of the largest, and that of unusual absence or rare columns."""
+"""Mean of the surprise of four experts, a fifth of the largest, and that of unusual absence or of rare columns."""
 
 from __future__ import annotations
 
