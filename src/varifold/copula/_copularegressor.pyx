@@ -52,7 +52,7 @@ cdef class TargetCopula(Copula):
         self.active[TARGET] += self.clock.unit * self.growth
         self.unlabelled[0] += 1.0
         self.learn_row(v, w, unit_interval(mix(<uint64_t> v.step)) * self.unlabelled[0]
-                       < self.updates[0] * self.batch + self.rows + 1.0 - self.unlabelled[0])
+                       < <double> self.updates[0] * self.batch + self.rows + 1.0 - self.unlabelled[0])
 
     cdef void update(self) noexcept nogil:
         """Mix each row's moments into the correlation with a step size of its own.
@@ -76,9 +76,11 @@ cdef class TargetCopula(Copula):
         self.move(gamma * moved / total if n else gamma)
 
     def fill(self, dict arrays, Py_ssize_t capacity):
+        cdef double rows
         Copula.fill(self, arrays, capacity)
-        if self.unlabelled[0] > self.updates[0] * self.batch + self.rows:
-            raise ValueError(f"{self.unlabelled[0]:g} of {self.updates[0] * self.batch + self.rows} rows have no target")
+        rows = <double> self.updates[0] * self.batch + self.rows
+        if self.unlabelled[0] > rows:
+            raise ValueError(f"{self.unlabelled[0]:g} of {rows:g} rows have no target")
 
     cdef bint has(self, Py_ssize_t row, int32_t node) noexcept nogil:
         """Return whether a row of the mini-batch observed the node."""

@@ -40,7 +40,7 @@ cdef class Copula(Scores):
         self.tick = 1
         self.declare_rows(batch)
         self.declare_inverses(batch + FEW)    # the inverses of the mini-batch are needed again when it is full
-        self.slot_arrays.declare("updates", &self.updates, fixed(1, low=0))
+        self.slot_arrays.declare("updates", &self.updates, fixed(1, low=0, high=1 << 53))
         self.node_arrays.scratch(&self.absent, per_slot())
         self.node_arrays.scratch(&self.run_end, per_slot())
         self.node_arrays.scratch(&self.variance, per_slot())
