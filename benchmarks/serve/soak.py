@@ -47,7 +47,7 @@ class Soak:
         self.rng, self.i = random.Random(5), 0
         made = {"method": method, "params": {"max_features": max_features}}
         client.put("/models/words", json=made).raise_for_status()
-        client.put("/models/pumps", json={**made, "key": "device"}).raise_for_status()
+        client.put("/models/pumps", json={**made, "key": "device", "max_keys": 400}).raise_for_status()
         client.put("/models/probe", json={"method": "arow"}).raise_for_status()
 
     def slot(self, seconds: float) -> list[float]:

@@ -195,6 +195,22 @@ def test_one_learner_per_key(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert labels == [expected.predict_one(features(row)) for row in rows]
 
 
+@pytest.mark.parametrize("command", ["run", "follow"])
+def test_a_bound_of_keys_needs_a_key(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "train.csv", 20)
+    options = [str(tmp_path / "train.csv")] if command == "run" else []
+    assert main([command, *options, "--target", "state", "--max-keys", "5"]) == 2
+    assert "--max-keys needs --key" in capsys.readouterr().err
+
+
+def test_run_keeps_the_keys_that_learned_last(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", 60)
+    path = tmp_path / "model"
+    command = ["run", str(tmp_path / "train.csv"), "--target", "state", "--key", "device", "--max-keys", "1"]
+    assert main([*command, "--model", "arow", "--save", str(path)]) == 0
+    assert len(varifold.load(path).keys) == 1
+
+
 def test_checkpoints_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "train.csv", 20)
     assert main(["run", str(tmp_path / "train.csv"), "--target", "state", "--checkpoint-every", "5"]) == 2

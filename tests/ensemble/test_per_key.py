@@ -576,3 +576,40 @@ def test_an_evaluation_learns_instances_without_a_label_as_the_learner_would_alo
     found = by_key.learner("a")
     assert found is not None
     assert found.to_bytes() == alone.to_bytes()
+
+
+@pytest.mark.parametrize("most", [2, 1_000])
+def test_the_key_that_learned_nothing_for_longest_is_forgotten(most: int) -> None:
+    """Wherever its learner is; predictions do not count, and neither does where a copy goes on."""
+    model = PerKey(AROW(), key="device", most=most, max_keys=3)
+    for key in ("a", "b", "c"):
+        model.learn_one({"device": key, "f": 1.0}, "up")
+    model.predict_one({"device": "b", "f": 1.0})
+    model.learn_one({"device": "a", "f": 1.0}, "up")
+    again = PerKey.from_bytes(model.to_bytes())
+    for some in (model, copy.deepcopy(model), again):
+        some.learn_one({"device": "d", "f": 1.0}, "up")
+        assert some.keys == ["c", "a", "d"]
+        assert some.steps == 5
+        assert some.predict_one({"device": "b", "f": 1.0}) is None
+        some.learn_one({"device": "b", "f": 1.0}, "down")
+        assert some.keys == ["a", "d", "b"]
+        assert some.predict_proba_one({"device": "b", "f": 1.0}) == {"down": 1.0}  # again from the start
+    assert again.to_bytes() == model.to_bytes()
+    assert len(model._here) + len(model._spill._where) == 3
+
+
+def test_with_a_bound_of_keys_the_disk_is_bounded() -> None:
+    model = PerKey(AROW(), key="device", most=2, max_keys=5)
+    model._spill._SLACK = 1_000
+    for step in range(500):
+        model.learn_one({"device": step, "f": 1.0}, "up")
+    size = model._spill.size_of(495)
+    assert model.keys == [495, 496, 497, 498, 499]
+    assert os.fstat(model._spill._fd).st_size < 1_000 + 10 * size
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "many"])
+def test_a_bound_of_keys_is_a_whole_number(wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="'max_keys' parameter of PerKey must be an int >= 1 or None"):
+        PerKey(AROW(), key="device", max_keys=wrong)

@@ -212,3 +212,40 @@ def test_devices_survive_a_crash(make_server: Callable[..., Server]) -> None:
         time.sleep(0.05)
         client.post(f"/labels/{kept}", json={"y": "up"})
         assert client.get("/models/m/report", params={"key": "p0"}).json()["label_delay"] >= 50
+
+
+def test_learners_and_devices_beyond_max_keys_are_forgotten_after_a_crash_too(
+    make_server: Callable[..., Server],
+) -> None:
+    server = make_server().start()
+    made = {"method": "arow", "key": "device", "max_keys": 3}
+    with server.client() as client:
+        assert client.put("/models/pumps", json=made).json()["max_keys"] == 3
+        for step in range(40):
+            body = {"key": f"pump-{step // 4}", "x": {"heat": float(step)}, "y": step % 2}
+            assert client.post("/models/pumps/learn", json=body).status_code == 200
+        before = client.get("/models/pumps/digest").json()
+    server.kill()
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/pumps/digest").json() == before
+        assert client.get("/models/pumps").json()["max_keys"] == 3
+        known = client.get("/models/pumps/devices").json()["devices"]
+        assert sorted(one["key"] for one in known) == ["pump-7", "pump-8", "pump-9"]
+        gone = client.post("/models/pumps/predict", json={"key": "pump-0", "x": {"heat": 1.0}}).json()
+        assert gone["label"] is None
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ({"method": "arow", "max_keys": 3}, "no learners by key; add key"),
+        ({"method": "arow", "key": "device", "max_keys": 0}, "must be an int >= 1"),
+        ({"method": "arow", "key": "device", "max_keys": "3"}, "must be an int >= 1"),
+    ],
+)
+def test_a_wrong_bound_of_keys_makes_no_model(client: httpx.Client, made: dict[str, Any], reason: str) -> None:
+    response = client.put("/models/pumps", json=made)
+    assert response.status_code == 422
+    assert reason in response.json()["error"]
+    assert client.get("/models/pumps").status_code == 404

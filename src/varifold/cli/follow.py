@@ -44,6 +44,12 @@ def add_parser(subparsers: Any) -> None:
         "--id", metavar="FIELD", help="field that identifies an instance, so that its label may arrive later"
     )
     parser.add_argument("--key", metavar="FIELD", help="one learner per value of this field")
+    parser.add_argument(
+        "--max-keys",
+        type=int,
+        metavar="N",
+        help="with --key: most learners; the one that learned nothing for longest is forgotten",
+    )
     source.add_target_type(parser)
     parser.add_argument("--time", metavar="FIELD", help="field of the time; not a feature")
     parser.add_argument(
@@ -127,6 +133,8 @@ def _rules(args: argparse.Namespace) -> Any:
     named = [name for name in (args.target, args.id, args.key, args.time) if name is not None]
     if len(set(named)) != len(named):
         raise ParameterError("--target, --id, --key and --time must be different fields")
+    if args.max_keys is not None and args.key is None:
+        raise ParameterError("--max-keys needs --key")
     if args.ask is not None and args.id is None:
         raise ParameterError("--ask needs --id: a label that is requested arrives later, with the id of its line")
     return InputRules(
@@ -179,7 +187,7 @@ def _made(args: argparse.Namespace, spec: ModelSpec) -> Any:
 def _keyed(args: argparse.Namespace, learner: Any) -> Any:
     from varifold.ensemble.per_key import by_key
 
-    return learner if args.key is None else by_key(learner, args.key)
+    return learner if args.key is None else by_key(learner, args.key, args.max_keys)
 
 
 def _check_type(args: argparse.Namespace, learner: Any) -> None:

@@ -44,6 +44,12 @@ def add_parser(subparsers: Any) -> None:
     )
     how.add_argument("--key", metavar="COL", help="one learner per value of this column")
     how.add_argument(
+        "--max-keys",
+        type=int,
+        metavar="N",
+        help="with --key: most learners; the one that learned nothing for longest is forgotten",
+    )
+    how.add_argument(
         "--model",
         metavar="NAME[:KEY=VALUE,...]",
         help="a name from `varifold models`, or package.module:Class (default auto)",
@@ -227,6 +233,8 @@ def _check(args: argparse.Namespace, spec: ModelSpec | type[Any]) -> None:
     details.check(args)
     if args.checkpoint_every and not args.save:
         raise ParameterError("--checkpoint-every needs --save FILE")
+    if args.max_keys is not None and not args.key:
+        raise ParameterError("--max-keys needs --key")
     if args.key and args.data:
         raise ParameterError("--key is for files; a data set has no such column")
     cls = spec.cls if isinstance(spec, ModelSpec) else spec
@@ -346,7 +354,7 @@ def _one_pass(
     """Learn the stream while it is read; a signal ends it early, checkpoints save the learner in between."""
     learner = spec() if loaded is None else loaded
     if args.key:
-        learner = per_key.by_key(learner, args.key)
+        learner = per_key.by_key(learner, args.key, args.max_keys)
     saved = 0
     with (
         progress(f"{spec.name} on {given.title}", None, "instances") as report,

@@ -18,7 +18,7 @@ from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import Task, VaryingLearner, checked_schedule, learns_unlabelled
 from varifold.base.nested import make_learner, unpack_params
-from varifold.base.params import Integer, validate
+from varifold.base.params import AnyOf, Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
@@ -69,15 +69,20 @@ class KeyedLearner(Saved):
     _task: ClassVar[Task]
     _numeric: ClassVar[bool] = False
 
-    def __init__(self, model: Any, key: Key = "key", most: int = 1_000) -> None:
+    def __init__(self, model: Any, key: Key = "key", most: int = 1_000, max_keys: int | None = None) -> None:
         if not (isinstance(key, str | int) and not isinstance(key, bool)):
             raise ParameterError(
                 f"The 'key' parameter of {type(self).__name__} must be the name of a field. Got {key!r} instead."
             )
-        validate(type(self).__name__, {"most": Integer(1)}, {"most": most})
+        validate(
+            type(self).__name__,
+            {"most": Integer(1), "max_keys": AnyOf(Integer(1), None)},
+            {"most": most, "max_keys": max_keys},
+        )
         self.model = model
         self.key = key
         self.most = most
+        self.max_keys = max_keys
         self._blank: Any = make_learner(model)
         if not isinstance(self._blank, VaryingLearner):
             raise ParameterError(
@@ -89,7 +94,7 @@ class KeyedLearner(Saved):
             raise ParameterError(
                 f"{type(self).__name__} holds {held}s; {type(self._blank).__name__} is a {given}: take {other}"
             )
-        self._known: dict[Key, None] = {}
+        self._known: OrderedDict[Key, None] = OrderedDict()
         self._here: OrderedDict[Key, VaryingLearner] = OrderedDict()
         self._spill = SpillFile()
         self._lock = threading.RLock()
@@ -101,7 +106,7 @@ class KeyedLearner(Saved):
 
     @property
     def keys(self) -> list[Key]:
-        """Keys learned so far, in the order of their first instance."""
+        """Keys learned so far, in the order of their first instance; with `max_keys`, in that of their last one."""
         return list(self._known)
 
     @exclusive
@@ -208,10 +213,22 @@ class KeyedLearner(Saved):
         before = learner.steps
         learner.learn_one(rest, *truth)
         self._steps += learner.steps - before
-        if known is None and learner.steps != before:
+        if learner.steps == before:
+            return False
+        if known is None:
             self._known[key] = None
             self._here[key] = learner
-        return bool(learner.steps != before)
+        if self.max_keys is not None:
+            self._known.move_to_end(key)
+            if len(self._known) > self.max_keys:
+                self._forget(next(iter(self._known)))
+        return True
+
+    def _forget(self, key: Key) -> None:
+        """Drop a key and its learner."""
+        if self._here.pop(key, None) is None:
+            self._spill.forget(key)
+        del self._known[key]
 
     def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
@@ -338,7 +355,7 @@ class KeyedLearner(Saved):
         return copy.deepcopy(self)
 
     def _header(self) -> dict[str, Any]:
-        params = {"model": self._blank._header(), "key": self.key, "most": self.most}
+        params = {"model": self._blank._header(), "key": self.key, "most": self.most, "max_keys": self.max_keys}
         labels = [files.pack_label(y) for y in self._labels]
         return {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
 

@@ -33,7 +33,10 @@ class PerKey(KeyedPredictor, river_base.Classifier):  # type: ignore[misc]
     key
         The field that holds the key, a str or an int.
     most
-        Most learners in memory.
+        Most learners in memory; the others are on disk.
+    max_keys
+        Most keys; beyond that, the learner of the key that learned nothing for longest is forgotten. By default none
+        is: a device that comes back finds its learner.
 
     Examples
     --------
@@ -144,7 +147,10 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
     key
         The field that holds the key, a str or an int.
     most
-        Most learners in memory.
+        Most learners in memory; the others are on disk.
+    max_keys
+        Most keys; beyond that, the learner of the key that learned nothing for longest is forgotten. By default none
+        is: a device that comes back finds its learner.
 
     Examples
     --------
@@ -226,7 +232,9 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     key
         The field that holds the key, a str or an int.
     most
-        Most detectors in memory.
+        Most detectors in memory; the others are on disk.
+    max_keys
+        Most keys, see `PerKey`.
 
     Examples
     --------
@@ -308,8 +316,7 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         return frames.label_column([self.score_one(x) for x in instances(X)], X)
 
 
-def by_key(learner: Any, key: Key) -> KeyedLearner:
+def by_key(learner: Any, key: Key, max_keys: int | None = None) -> KeyedLearner:
     """Make one learner like this one per value of a field, by its task."""
-    if is_detector(learner):
-        return PerKeyDetector(learner, key=key)
-    return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key)
+    cls = PerKeyDetector if is_detector(learner) else PerKeyRegressor if is_regressor(learner) else PerKey
+    return cls(learner, key=key, max_keys=max_keys)

@@ -72,6 +72,7 @@ class _RemoteModel:
         method: str | None = None,
         params: Mapping[str, Any] | None = None,
         key: str | None = None,
+        max_keys: int | None = None,
         input: Mapping[str, Any] | None = None,
         ask: Mapping[str, Any] | None = None,
         token: str | None = None,
@@ -83,6 +84,7 @@ class _RemoteModel:
         self.method = method
         self.params = params
         self.key = key
+        self.max_keys = max_keys
         self.input = input
         self.ask = ask
         self.token = token
@@ -93,7 +95,7 @@ class _RemoteModel:
         if method is not None:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
-                body = _description(_of_task(method, self._task), params, key, input, ask)
+                body = _description(_of_task(method, self._task), params, key, max_keys, input, ask)
                 self._request("PUT", self._path, body, accepted=(409,))
                 _check_same(self.model, self.info(), body, self._task)
                 unless_made.pop_all()
@@ -281,11 +283,12 @@ class AsyncRemoteModel:
         method: str = "auto",
         params: Mapping[str, Any] | None = None,
         key: str | None = None,
+        max_keys: int | None = None,
         input: Mapping[str, Any] | None = None,
         ask: Mapping[str, Any] | None = None,
     ) -> None:
         """Make the model; raise an error if there is one of another method or key."""
-        body = _description(method, params, key, input, ask)
+        body = _description(method, params, key, max_keys, input, ask)
         await self._request("PUT", self._path, body, accepted=(409,))
         _check_same(self.model, await self.info(), body, None)
 
@@ -369,6 +372,8 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         Method and parameters for creating the model if it does not exist; with None no model is created.
     key
         Field of an instance that holds its key, for one learner per key, as in `varifold.PerKey`.
+    max_keys
+        With key: most learners, see `varifold.PerKey`.
     input
         Rules for reading instances, such as ``{"time": "ts"}``.
     ask
@@ -421,7 +426,7 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
     Parameters
     ----------
-    url, model, method, params, key, input, token
+    url, model, method, params, key, max_keys, input, token
         See `RemoteClassifier`; a key makes one regressor per key, as in `varifold.PerKeyRegressor`.
 
     """
@@ -446,7 +451,7 @@ class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
 
     Parameters
     ----------
-    url, model, method, params, key, input, token
+    url, model, method, params, key, max_keys, input, token
         See `RemoteClassifier`; a key makes one detector per key, as in `varifold.PerKeyDetector`.
 
     """
@@ -495,11 +500,14 @@ def _description(
     method: str,
     params: Mapping[str, Any] | None,
     key: str | None,
+    max_keys: int | None,
     input: Mapping[str, Any] | None,
     ask: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the body of the request that makes a model."""
     body: dict[str, Any] = {"method": method, "params": dict(params or {}), "key": key}
+    if max_keys is not None:
+        body["max_keys"] = max_keys
     more = {"input": input, "ask": ask}
     return body | {name: dict(options) for name, options in more.items() if options is not None}
 

@@ -175,7 +175,7 @@ class _Process:
         for name, spec in self.settings.models.items():
             if name not in models:
                 try:
-                    await models.create(name, spec.method, spec.params, spec.key, spec.rules)
+                    await models.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
                 except VarifoldError as error:
                     raise ParameterError(f"[models.{name}] of the configuration: {error}") from error
                 log.info(f"made, of the method {spec.method!r}", name)

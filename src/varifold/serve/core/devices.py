@@ -19,7 +19,9 @@ Key = str | int
 Status = Literal["ok", "sensor", "error", "silent"]
 
 MOST = 10_000
-"""Most devices that are tracked; beyond that, the one that was silent for longest is dropped."""
+"""Most devices that are tracked, unless the learner has fewer keys; beyond that, the one that was silent for longest is
+dropped.
+"""
 MOST_SENSORS = 64
 """Most sensors of a device that are tracked."""
 _MOST_TRANSITIONS = 10_000
@@ -114,6 +116,7 @@ class Devices:
         self._devices: OrderedDict[Key, Device] = OrderedDict()  # the one that was silent for longest first
         self._transitions: list[Transition] = []
         self._bound: float | None = None  # error above which a device's is high
+        self._most = MOST
 
     def __len__(self) -> int:
         return len(self._devices)
@@ -122,6 +125,15 @@ class Devices:
         """Return a device; None if it is unknown."""
         return self._devices.get(key)
 
+    def bound(self, keys: int | None) -> None:
+        """Track no more devices than the learner keeps keys, and drop those that are too many."""
+        self._most = MOST if keys is None else min(MOST, keys)
+        self._drop()
+
+    def _drop(self) -> None:
+        while len(self._devices) > self._most:
+            self._devices.popitem(last=False)
+
     # ------------------------------------------------------------------ updates
 
     def observe(self, key: Key, x: Mapping[str, Any], now: int) -> None:
@@ -129,8 +141,7 @@ class Devices:
         device = self._devices.get(key)
         if device is None:
             device = self._devices[key] = Device(now)
-            if len(self._devices) > MOST:
-                self._devices.popitem(last=False)
+            self._drop()
         else:
             self._devices.move_to_end(key)
         n = device.instances = device.instances + 1

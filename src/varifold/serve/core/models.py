@@ -43,7 +43,7 @@ _REPLAY_TIMES = 3.0
 _SLOW = 1e-3
 """Seconds per row from which a model shares the event loop turn by turn."""
 MOST_MODELS = 1_000
-_MADE_OF = ("method", "params", "key", "input", "ask")
+_MADE_OF = ("method", "params", "key", "max_keys", "input", "ask")
 """Fields of the description of a model."""
 
 
@@ -69,6 +69,7 @@ class ModelSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     key: str | None = None
     rules: InputRules = field(default_factory=InputRules)
+    max_keys: int | None = None
 
     @classmethod
     def from_json(cls, body: Any) -> ModelSpec:
@@ -84,12 +85,15 @@ class ModelSpec:
         rules = InputRules.of_model(body)
         if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
             raise RejectedError(
-                'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}, "ask": null}; all may '
-                "be left out"
+                'a model is made of {"method": "auto", "params": {}, "key": null, "max_keys": null, "input": {}, '
+                '"ask": null}; all may be left out'
             )
         if key is not None and rules.key not in (None, key):
             raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
-        return cls(method, params, key or rules.key, rules)
+        key, max_keys = key or rules.key, body.get("max_keys")
+        if max_keys is not None and key is None:
+            raise RejectedError(f"max_keys is {max_keys!r}, but the model has no learners by key; add key")
+        return cls(method, params, key, rules, max_keys)
 
 
 def check_name(name: str) -> None:
@@ -433,7 +437,13 @@ class Models:
         return model
 
     async def create(
-        self, name: str, method: str, params: Mapping[str, Any], key: str | None = None, rules: InputRules | None = None
+        self,
+        name: str,
+        method: str,
+        params: Mapping[str, Any],
+        key: str | None = None,
+        rules: InputRules | None = None,
+        max_keys: int | None = None,
     ) -> Model:
         """Make a new model; it is on disk when this returns."""
         if self.stopped is not None:
@@ -443,7 +453,7 @@ class Models:
             raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        learner = self.budget.make(learners.make, method, params, key)
+        learner = self.budget.make(learners.make, method, params, key, max_keys)
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)

@@ -183,6 +183,7 @@ class ModelState:
         """Decides which labels of kept instances are requested."""
         self._requested: dict[int, None] = {}  # numbers of requested instances that may still wait
         self.budget = ModelBudget(budget or ServerBudget(), name)
+        self.devices = Devices()
         self.learner = learner
         self.limits = limits
         self.incarnation = incarnation or secrets.token_hex(3)
@@ -195,7 +196,6 @@ class ModelState:
         self.offsets: dict[Partition, tuple[int, int]] = {}
         """First offset of each partition that is not learned, and first whose prediction is not sent."""
         self.monitor = Monitor()
-        self.devices = Devices()
         self.alarms: deque[dict[str, Any]] = deque(maxlen=MOST_ALARMS)
         """Alarms of a detector that no alert has reported yet."""
         self._recovering = False
@@ -217,6 +217,8 @@ class ModelState:
             _check_stored(label)
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
+        if self.keyed:
+            self.devices.bound(learner.max_keys)
         self.detects = is_detector(learner)
         self._labels = labels
         self.budget.measure(learner)

@@ -156,6 +156,7 @@ def summary(model: Model) -> dict[str, Any]:
         "name": state.name,
         "method": inner._header()["method"],
         "key": learner.key if isinstance(learner, KeyedLearner) else None,
+        "max_keys": learner.max_keys if isinstance(learner, KeyedLearner) else None,
         "steps": learner.steps,
         "seq": state.seq,
         "waiting": len(state.waiting),
@@ -204,7 +205,7 @@ async def create(app: App, request: Request) -> Response:
     """Make a new model."""
     data = await request.body(app.limits.body)
     spec = ModelSpec.from_json(bodies.parse(data) if data.strip() else {})
-    model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules)
+    model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
     return json_response(summary(model), 201)
 
 
