@@ -207,6 +207,16 @@ def test_reopening_with_another_method_or_key_is_an_error(shared: Server) -> Non
         RemoteClassifier(shared.url, name, method="olvf")
     with pytest.raises(ParameterError, match="with the key None and not 'device'"):
         RemoteClassifier(shared.url, name, method="arow", key="device")
+    with pytest.raises(ParameterError, match=r"with the input \{\} and not \{'time': 'ts'\}; leave input out"):
+        RemoteClassifier(shared.url, name, method="arow", input={"time": "ts"})
+
+
+def test_reopening_with_the_same_input_is_no_error(shared: Server) -> None:
+    rules = {"ignore": ["b", "a"], "flatten": True, "time": None, "dates": {"day": ["weekday", "hour"]}}
+    made = {"method": "arow", "key": "device", "ask": {"budget": 0.1}}
+    for _ in range(2):
+        RemoteClassifier(shared.url, "same-input", input=rules, **made).close()
+    RemoteClassifier(shared.url, "same-input", **made).close()
 
 
 def test_many_requests_at_a_time(shared: Server) -> None:

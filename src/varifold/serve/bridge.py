@@ -12,8 +12,9 @@ from typing import Any
 from varifold.errors import VarifoldError
 from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import BusyError, RejectedError
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure, log
-from varifold.serve.core.models import Model, Models
+from varifold.serve.core.models import Model, Models, ModelSpec
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a connection is tried again: twice as long each time."""
@@ -69,6 +70,11 @@ class Bridge:
         self.model = model
         self._rejections: deque[float] = deque(maxlen=_REPORTED)
         self._unreported = 0
+
+    async def ensure_model(self, method: str, rules: InputRules | None, *, keyed: bool) -> None:
+        """Make the model unless it exists."""
+        spec = ModelSpec(method, {}, "key" if keyed else None, rules or InputRules())
+        await self.models.ensure(self.model, spec)
 
     def unexpected(self, source: str, error: Exception) -> VarifoldError:
         """Log an error that is not ours: no message may end the server, it would arrive again after the restart."""

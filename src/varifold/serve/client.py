@@ -284,7 +284,7 @@ class AsyncRemoteModel:
         input: Mapping[str, Any] | None = None,
         ask: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the model; raise an error if there is one of another method or key."""
+        """Make the model; raise an error if there is one of another method, key or input."""
         body = _description(method, params, key, input, ask)
         await self._request("PUT", self._path, body, accepted=(409,))
         _check_same(self.model, await self.info(), body, None)
@@ -505,7 +505,7 @@ def _description(
 
 
 def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], task: str | None) -> None:
-    """Raise an error if a model that exists is for another task, or has another method or key."""
+    """Raise an error if a model that exists is for another task, or has another method, key or input."""
     if task is not None and info["task"] != task:
         raise ParameterError(
             f"the model {model!r} exists already, and is a {info['method']}, which is for {info['task']}; this client "
@@ -517,6 +517,19 @@ def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], ta
                 f"the model {model!r} exists already, with the {name} {info[name]!r} and not {made[name]!r}; use "
                 f"{name}={info[name]!r}, or another name for the model"
             )
+    has = {name: value for name, value in info["input"].items() if name != "ask"}
+    if "input" in made and has != _shown_rules(made["input"]):
+        raise ParameterError(
+            f"the model {model!r} exists already, with the input {has!r} and not {made['input']!r}; leave input out "
+            "to use it as it is"
+        )
+
+
+def _shown_rules(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return input rules as the server shows them: without those that are the default, and ignored fields sorted."""
+    rules = {name: value for name, value in given.items() if value and name not in ("ignore", "flatten")}
+    ignored, flattened = given.get("ignore"), given.get("flatten") is not False
+    return rules | ({"ignore": sorted(ignored)} if ignored else {}) | ({} if flattened else {"flatten": False})
 
 
 def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:

@@ -111,9 +111,7 @@ class KafkaBridge(bridge.Bridge):
     async def run(self) -> None:
         """Feed the model; open the topics again after an error, for new partitions and for a new model."""
         topics, pause = self.topics, bridge.FIRST_PAUSE
-        if topics.model not in self.models:
-            key = "key" if topics.keyed else None
-            await self.models.create(topics.model, topics.method, {}, key, topics.rules)
+        await self.ensure_model(topics.method, topics.rules, keyed=topics.keyed)
         while True:
             try:
                 await self._feed(await self._available())

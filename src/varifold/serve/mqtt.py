@@ -119,8 +119,7 @@ class MqttBridge(bridge.Bridge):
     async def run(self) -> None:
         """Feed the model until cancelled."""
         topics = self.topics
-        if topics.model not in self.models:
-            await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None, topics.rules)
+        await self.ensure_model(topics.method, topics.rules, keyed=topics.keyed)
         while True:
             try:
                 await self._connected()
