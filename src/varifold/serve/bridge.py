@@ -70,6 +70,7 @@ class Bridge:
         self.model = model
         self._rejections: deque[float] = deque(maxlen=_REPORTED)
         self._unreported = 0
+        self._problem = ""
 
     async def ensure_model(self, method: str, rules: InputRules | None, *, keyed: bool) -> None:
         """Make the model unless it exists."""
@@ -85,6 +86,12 @@ class Bridge:
         """Add an event and a line in the log; what has no kind is normal."""
         self.models.events.add(self.model, kind or self.name, text)
         log(logging.INFO if kind is None else logging.WARNING, f"{self.name}: {text}", self.model)
+
+    def problem(self, text: str) -> None:
+        """Report a problem with the broker once, until it is over or another one comes."""
+        if text != self._problem:
+            self._problem = text
+            self.say(text, kind=f"{self.name}-failed")
 
     def rejected(self, source: str, error: VarifoldError) -> None:
         """Report a rejected message; when there are many, some of them with the number of the others."""
