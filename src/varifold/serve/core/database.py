@@ -477,6 +477,7 @@ def _copy(source: Path, target: Path) -> int:
     try:
         with _writing_to(target):
             part.write_bytes(b"")
+            part.chmod(source.stat().st_mode & 0o777)  # a copy is not for more people than its source
         with (
             _reading(source),
             contextlib.closing(_read_only(source)) as original,
