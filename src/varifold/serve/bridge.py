@@ -88,10 +88,12 @@ class Bridge:
         log(logging.INFO if kind is None else logging.WARNING, f"{self.name}: {text}", self.model)
 
     def problem(self, text: str) -> None:
-        """Report a problem with the broker once, until it is over or another one comes."""
-        if text != self._problem:
-            self._problem = text
+        """Report a problem with the broker once, until it is over; other problems meanwhile are only logged."""
+        if not self._problem:
             self.say(text, kind=f"{self.name}-failed")
+        elif text != self._problem:
+            log(logging.WARNING, f"{self.name}: {text}", self.model)
+        self._problem = text
 
     def rejected(self, source: str, error: VarifoldError) -> None:
         """Report a rejected message; when there are many, some of them with the number of the others."""
