@@ -268,3 +268,21 @@ def test_rejected_lines_are_reported_at_once_and_counted(
     state, _ = stored(tmp_path / "s", "follow")
     assert state.learner.steps == 2
     assert state.rules.to_json() == {"target": "state"}
+
+
+def test_options_that_are_repeated_are_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    row = {"a": 1, "b": [1], "c": [2], "d": "2026-03-04", "e": "2026-03-04", "state": "up"}
+    given = ["--ignore", "b", "--ignore", "c", "--dates", "d=weekday", "--dates", "e=month"]
+    followed([orjson.dumps(row)], tmp_path, monkeypatch, *given)
+    state, _ = stored(tmp_path / "s", "follow")
+    assert set(state.learner.features) == {"a", "d:weekday=Wed", "e:month=Mar"}
+
+
+@pytest.mark.parametrize("role", ["target", "id", "key", "time"])
+def test_a_role_that_is_an_object_is_rejected(role: str) -> None:
+    """The name of one of its fields is the remedy: a time would otherwise become a feature."""
+    rules = InputRules.from_json({role: "ts"})
+    with pytest.raises(RejectedError, match=rf"the {role} 'ts' is an object; name .* such as 'ts.\$date'"):
+        rules.apply({"x": {"ts": {"$date": 1_700_000_000}, "a": 1.0}})

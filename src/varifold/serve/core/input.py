@@ -187,7 +187,7 @@ class InputRules:
 
     def flat(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record without ignored fields and with nested ones as ``outer.inner``."""
-        for role in ("target", "id", "key"):
+        for role in ("target", "id", "key", "time"):
             name = getattr(self, role)
             if name is not None and isinstance(value := record.get(name), dict):
                 inner = f"{name}.{next(iter(value), 'value')}"
