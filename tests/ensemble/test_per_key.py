@@ -50,6 +50,29 @@ def without(x: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("most", [1, 3, 1_000])
+def test_beyond_a_number_of_keys_the_one_learned_longest_ago_is_forgotten(most: int) -> None:
+    """Predicting with a key does not keep it: recovery on a server repeats what was learned, not what was predicted."""
+    model, plain = PerKey(AROW(), key="device", most=most, max_keys=5), {}
+    for i, (x, y) in enumerate(stream()):
+        if i == 200:
+            model = PerKey.from_bytes(model.to_bytes())
+        key = x["device"]
+        for other in ("d0", "d1", key):
+            alone = plain.get(other, AROW())
+            assert model.predict_proba_one({**x, "device": other}) == alone.predict_proba_one(without(x))
+        plain[key] = plain.pop(key, None) or AROW()
+        plain[key].learn_one(without(x), y)
+        model.learn_one(x, y)
+        if len(plain) > 5:
+            del plain[next(iter(plain))]
+        assert model.keys == list(plain)
+    assert len(model._here) + len(model._spill._where) == 5
+    assert model.clone().max_keys == 5
+    with pytest.raises(ParameterError, match="'max_keys' parameter of PerKey must be None or an int >= 1"):
+        PerKey(AROW(), max_keys=0)
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
 def test_each_key_has_a_learner_of_its_own(most: int) -> None:
     model, plain = PerKey(AROW(), key="device", most=most), {}
     for x, y in stream():

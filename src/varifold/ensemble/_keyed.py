@@ -18,7 +18,7 @@ from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
 from varifold.base.learner import Task, VaryingLearner, checked_schedule, learns_unlabelled
 from varifold.base.nested import make_learner, unpack_params
-from varifold.base.params import Integer, validate
+from varifold.base.params import AnyOf, Constraint, Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
@@ -69,15 +69,17 @@ class KeyedLearner(Saved):
     _task: ClassVar[Task]
     _numeric: ClassVar[bool] = False
 
-    def __init__(self, model: Any, key: Key = "key", most: int = 1_000) -> None:
+    def __init__(self, model: Any, key: Key = "key", most: int = 1_000, max_keys: int | None = None) -> None:
         if not (isinstance(key, str | int) and not isinstance(key, bool)):
             raise ParameterError(
                 f"The 'key' parameter of {type(self).__name__} must be the name of a field. Got {key!r} instead."
             )
-        validate(type(self).__name__, {"most": Integer(1)}, {"most": most})
+        bounds: dict[str, Constraint] = {"most": Integer(1), "max_keys": AnyOf(None, Integer(1))}
+        validate(type(self).__name__, bounds, {"most": most, "max_keys": max_keys})
         self.model = model
         self.key = key
         self.most = most
+        self.max_keys = max_keys
         self._blank: Any = make_learner(model)
         if not isinstance(self._blank, VaryingLearner):
             raise ParameterError(
@@ -89,7 +91,7 @@ class KeyedLearner(Saved):
             raise ParameterError(
                 f"{type(self).__name__} holds {held}s; {type(self._blank).__name__} is a {given}: take {other}"
             )
-        self._known: dict[Key, None] = {}
+        self._known: dict[Key, None] = {} if max_keys is None else OrderedDict()
         self._here: OrderedDict[Key, VaryingLearner] = OrderedDict()
         self._spill = SpillFile()
         self._lock = threading.RLock()
@@ -101,7 +103,7 @@ class KeyedLearner(Saved):
 
     @property
     def keys(self) -> list[Key]:
-        """Keys learned so far, in the order of their first instance."""
+        """Keys learned so far, in the order of their first instance; of the latest one with `max_keys`."""
         return list(self._known)
 
     @exclusive
@@ -208,10 +210,24 @@ class KeyedLearner(Saved):
         before = learner.steps
         learner.learn_one(rest, *truth)
         self._steps += learner.steps - before
-        if known is None and learner.steps != before:
+        if learner.steps == before:
+            return False
+        if known is None:
             self._known[key] = None
             self._here[key] = learner
-        return bool(learner.steps != before)
+        if isinstance(self._known, OrderedDict):
+            self._known.move_to_end(key)
+            self._forget_keys()
+        return True
+
+    def _forget_keys(self) -> None:
+        """Forget the keys that were not learned for longest, beyond `max_keys`."""
+        assert self.max_keys is not None
+        while len(self._known) > self.max_keys:
+            key = next(iter(self._known))
+            del self._known[key]
+            if self._here.pop(key, None) is None:
+                self._spill.forget(key)
 
     def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
@@ -338,13 +354,13 @@ class KeyedLearner(Saved):
         return copy.deepcopy(self)
 
     def _header(self) -> dict[str, Any]:
-        params = {"model": self._blank._header(), "key": self.key, "most": self.most}
+        params = {"model": self._blank._header(), "key": self.key, "most": self.most, "max_keys": self.max_keys}
         labels = [files.pack_label(y) for y in self._labels]
         return {"method": self._method, "params": params, "labels": labels, "steps": self._steps}
 
     @exclusive
     def _content(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return all learners as files, in the order in which their keys were first seen."""
+        """Return all learners as files, in the order of `keys`."""
         parts = [self._here[k].to_bytes() if k in self._here else self._spill.read(k) for k in self._known]
         return self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)}
 

@@ -34,6 +34,9 @@ class PerKey(KeyedPredictor, river_base.Classifier):  # type: ignore[misc]
         The field that holds the key, a str or an int.
     most
         Most learners in memory.
+    max_keys
+        Most keys, if they come and go for ever: beyond it the learner that was not taught for longest is dropped. None
+        keeps all.
 
     Examples
     --------
@@ -143,8 +146,8 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
         ``"arowregressor:r=1"``.
     key
         The field that holds the key, a str or an int.
-    most
-        Most learners in memory.
+    most, max_keys
+        Most learners in memory, and most in all, as in `PerKey`.
 
     Examples
     --------
@@ -225,8 +228,8 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         A detector that is cloned, without its state, for each key, or a specification, such as ``"taildetector"``.
     key
         The field that holds the key, a str or an int.
-    most
-        Most detectors in memory.
+    most, max_keys
+        Most detectors in memory, and most in all, as in `PerKey`.
 
     Examples
     --------
@@ -308,8 +311,8 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         return frames.label_column([self.score_one(x) for x in instances(X)], X)
 
 
-def by_key(learner: Any, key: Key) -> KeyedLearner:
+def by_key(learner: Any, key: Key, max_keys: int | None = None) -> KeyedLearner:
     """Make one learner like this one per value of a field, by its task."""
     if is_detector(learner):
-        return PerKeyDetector(learner, key=key)
-    return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key)
+        return PerKeyDetector(learner, key=key, max_keys=max_keys)
+    return (PerKeyRegressor if is_regressor(learner) else PerKey)(learner, key=key, max_keys=max_keys)

@@ -48,7 +48,7 @@ Instance = Mapping[str, Any]
 """Features by name."""
 
 
-def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
+def make(method: str, params: Mapping[str, Any], key: str | None = None, max_keys: int | None = None) -> Any:
     """Make a learner of a registered method; a name chosen by a client never causes an import."""
     if method == VOTE_DETECTOR:
         return _make_vote(params, key)
@@ -62,7 +62,7 @@ def make(method: str, params: Mapping[str, Any], key: str | None = None) -> Any:
     learner = registry[method](**params)
     if key is None:
         return learner
-    keyed = per_key.by_key(learner, key)
+    keyed = per_key.by_key(learner, key, max_keys)
     keyed.most = _MOST_IN_MEMORY
     return keyed
 

@@ -43,7 +43,7 @@ _REPLAY_TIMES = 3.0
 _SLOW = 1e-3
 """Seconds per row from which a model shares the event loop turn by turn."""
 MOST_MODELS = 1_000
-_MADE_OF = ("method", "params", "key", "input", "ask")
+_MADE_OF = ("method", "params", "key", "max_keys", "input", "ask")
 """Fields of the description of a model."""
 
 
@@ -69,6 +69,8 @@ class ModelSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     key: str | None = None
     rules: InputRules = field(default_factory=InputRules)
+    max_keys: int | None = None
+    """Most learners by key; None keeps all."""
 
     @classmethod
     def from_json(cls, body: Any) -> ModelSpec:
@@ -84,12 +86,15 @@ class ModelSpec:
         rules = InputRules.of_model(body)
         if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(key, str | None):
             raise RejectedError(
-                'a model is made of {"method": "auto", "params": {}, "key": null, "input": {}, "ask": null}; all may '
-                "be left out"
+                'a model is made of {"method": "auto", "params": {}, "key": null, "max_keys": null, "input": {}, '
+                '"ask": null}; all may be left out'
             )
         if key is not None and rules.key not in (None, key):
             raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
-        return cls(method, params, key or rules.key, rules)
+        key, max_keys = key or rules.key, body.get("max_keys")
+        if max_keys is not None and (key is None or type(max_keys) is not int or max_keys < 1):
+            raise RejectedError(f"max_keys is {str(max_keys)[:60]!r}; it is a number from 1, of a model with a key")
+        return cls(method, params, key, rules, max_keys)
 
 
 def check_name(name: str) -> None:
@@ -437,8 +442,9 @@ class Models:
         return model
 
     async def create(
-        self, name: str, method: str, params: Mapping[str, Any], key: str | None = None, rules: InputRules | None = None
-    ) -> Model:
+        self, name: str, method: str, params: Mapping[str, Any], key: str | None = None,
+        rules: InputRules | None = None, max_keys: int | None = None,
+    ) -> Model:  # fmt: skip
         """Make a new model; it is on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
@@ -450,7 +456,7 @@ class Models:
             )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        learner = self.budget.make(learners.make, method, params, key)
+        learner = self.budget.make(learners.make, method, params, key, max_keys)
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)
@@ -463,7 +469,7 @@ class Models:
     async def ensure(self, name: str, spec: ModelSpec) -> None:
         """Make a model of the configuration unless it exists; log which of its options are then not used."""
         if name not in self:
-            await self.create(name, spec.method, spec.params, spec.key, spec.rules)
+            await self.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
             log.info(f"made, of the method {spec.method!r}", name)
         elif (model := self.get(name)) is not None and model.state.differs(spec.rules):
             rules = write_json(model.state.rules.to_json()).decode()

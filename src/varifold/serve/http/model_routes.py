@@ -208,7 +208,7 @@ async def create(app: App, request: Request) -> Response:
         model = app.models[request.argument]
         return Response(encode(await model.change_rules(description["input"])))
     spec = ModelSpec.from_json(description)
-    model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules)
+    model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
     return json_response(summary(model), 201)
 
 

@@ -72,6 +72,7 @@ _MADE = _object(
     method={"type": "string", "default": "auto"},
     params={"type": "object"},
     key={"type": ["string", "null"]},
+    max_keys={"type": ["integer", "null"], "minimum": 1, "description": "Most learners by key; null keeps all."},
     input={"type": "object", "description": "Rules for reading records."},
     ask={
         "type": ["object", "null"],
