@@ -5,6 +5,7 @@ FUZZ_INSTANCES ?= 1000000
 FUZZ_REQUESTS ?= 100000
 FUZZ_SECONDS ?= 60
 SOAK_MINUTES ?= 30
+KILLS ?= 20
 
 ifeq ($(OS),Windows_NT)
 BIN := .venv/Scripts
@@ -15,7 +16,7 @@ WHEELS := .venv/wheels
 SOURCES := $(shell find src -type f -not -name '*.so' -not -name '*.pyc') meson.build LICENSE README.md
 CHECKED := src tests .ci docs $(wildcard benchmarks)
 
-.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables results fuzz fuzz-guided sanitize load soak words fleet http-fuzz dist deploy clean
+.PHONY: demo test test-spark test-core test-portable test-lowest test-river coverage lint format docs bench bench-tables results fuzz fuzz-guided sanitize kills load soak words fleet http-fuzz dist deploy clean
 
 # In an environment of its own, with nothing but what the demonstration needs.
 demo: .venv/demo/installed
@@ -140,6 +141,18 @@ sanitize: .venv/sanitized/installed
 	  -Cbuild-dir=.venv/build-sanitized -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
 	  -Csetup-args=-Doptimization=1 -w .venv/sanitized .
 	$(BIN)/python -m pip install -q --no-deps --target .venv/sanitized/package .venv/sanitized/varifold-*.whl
+	touch $@
+
+# kill -9 under load, KILLS times; then with another build at every other start, which computes in another order and so
+# rounds otherwise; then during batches, with detectors, requested labels and Kafka.
+kills: .venv/installed .venv/other/installed
+	VARIFOLD_KILLS=$(KILLS) VARIFOLD_OTHER_BUILD=.venv/other/package $(BIN)/python -m pytest -v -k kill tests/serve
+
+.venv/other/installed: .venv/ready $(SOURCES)
+	rm -rf .venv/other
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -Cbuild-dir=.venv/build-other \
+	  "-Csetup-args=-Dc_args=-funsafe-math-optimizations" -w .venv/other .
+	$(BIN)/python -m pip install -q --no-deps --target .venv/other/package .venv/other/varifold-*.whl
 	touch $@
 
 # The server: speed (needs wrk), churn for SOAK_MINUTES, new words without end, sixty devices (needs mosquitto and chromium),

@@ -4,7 +4,7 @@ Three streams run in turns: a model whose instances have 30 words that were neve
 key whose devices come and go, and models that are made, used and deleted. A probe measures how long an alert takes: a
 feature falls silent, and the event is waited for.
 
-python -m benchmarks.serve.soak [--minutes 30] [--method arow] [--max-features 500]
+python -m benchmarks.serve.soak [--minutes 30] [--method arow] [--max-features 500] [--max-keys 1000]
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def reading(i: int, rng: random.Random) -> dict[str, Any]:
 class Soak:
     """Sends the streams and measures the server."""
 
-    def __init__(self, server: Process, client: httpx.Client, method: str, max_features: int) -> None:
+    def __init__(self, server: Process, client: httpx.Client, method: str, max_features: int, max_keys: int) -> None:
         self.server, self.client = server, client
         self.rng, self.i = random.Random(5), 0
         made = {"method": method, "params": {"max_features": max_features}}
         client.put("/models/words", json=made).raise_for_status()
-        client.put("/models/pumps", json={**made, "key": "device", "max_keys": 400}).raise_for_status()
+        client.put("/models/pumps", json={**made, "key": "device", "max_keys": max_keys}).raise_for_status()
         client.put("/models/probe", json={"method": "arow"}).raise_for_status()
 
     def slot(self, seconds: float) -> list[float]:
@@ -129,13 +129,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--method", default="arow")
     parser.add_argument("--max-features", type=int, default=500)
+    parser.add_argument("--max-keys", type=int, default=1_000, help="learners of devices, of which 200 send at a time")
     args = parser.parse_args()
     slots = max(6, min(30, round(args.minutes)))
     limits = ("--max-waiting", "200", "--max-ids", "200", "--max-model-memory", "4M")  # so small that all are reached
     options = (*limits, "--snapshot-every", "5000")
     rows: list[list[float]] = []
     with Process(*options) as server, server.client() as client:
-        soak = Soak(server, client, args.method, args.max_features)
+        soak = Soak(server, client, args.method, args.max_features, args.max_keys)
         for slot in range(slots):
             rows.append(soak.slot(60 * args.minutes / slots))
             figures = "  ".join(f"{name} {value:.1f}" for name, value in zip(_COLUMNS, rows[-1], strict=True))

@@ -110,6 +110,8 @@ def test_weights_delay_positive_and_ignored_columns(capsys, tmp_path):
     write_csv(path, rows)
     found = run_json(capsys, path, "--target", "y", "--weight", "w", "--ignore", "leaks", "--delay", "wait")
     assert (found["features"], found["delay"]) == (2, "wait")
+    given = ("--weight", "w", "--ignore", "leaks", "--ignore", "wait")
+    assert run_json(capsys, path, "--target", "y", *given)["features"] == 1
     assert found["names"] == 1
     assert run_json(capsys, path, "--target", "y", "--positive", "no")["positive"] == "no"
 

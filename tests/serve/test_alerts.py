@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import http.server
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.serve.server import Server
+from tests.serve.server import Server, instance
 from varifold.cli.serve import add_parser
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core.models import Models, Policy
@@ -263,3 +264,34 @@ def test_an_alert_that_does_not_arrive_is_said_and_nothing_else(
         client.post("/models/m/batch", content=b"\n".join(map(orjson.dumps, rows)))
         server.wait_for_line("an alert did not reach")
         assert client.get("/readyz").status_code == 200
+
+
+def test_what_stops_a_model_is_sent(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    """A broker that is not there, reported once; a model that cannot be recovered; then a disk that fails."""
+    noted = tmp_path / "noted"
+    command = ["--alert-command", f"cat >> {noted}; echo >> {noted}"]
+    server = make_server(*command, "--mqtt", "127.0.0.1:9", "--readings", "r/{key}").start()
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow"})
+        client.post("/models/m/learn", json={"x": {"a": 1.0}, "y": "up"})
+        server.wait_for_line("the connection to the broker failed")
+        time.sleep(2.5)  # it is tried again twice
+    server.kill()
+    assert [event["kind"] for event in map(orjson.loads, noted.read_text().splitlines())] == ["mqtt-failed"]
+    assert server.log().count("the connection to the broker failed") == 1
+    noted.unlink()
+    with sqlite3.connect(server.folder / "state.db") as database:
+        database.execute("UPDATE changes SET sum = 0")
+    server = make_server(*command, limit_file_size=300).start()
+    with server.client() as client:
+        assert client.get("/readyz").status_code == 503
+        client.put("/models/n", json={"method": "arow"})
+        for i in range(2_000):
+            if client.post("/models/n/learn", json=instance(i)).status_code != 200:
+                break
+    assert server.process.wait(20) == 1
+    events = [orjson.loads(line) for line in noted.read_text().splitlines()]
+    assert {event["kind"] for event in events} == {"stopped"}
+    assert events[0]["model"] == "m"
+    assert "could not be recovered" in events[0]["text"]
+    assert {event["model"] for event in events if "state cannot be written" in event["text"]} == {"mqtt", "n"}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
 import itertools
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 
+import pandas as pd
 import pytest
 
 from tests.serve.server import Server, instance
@@ -15,6 +18,7 @@ from varifold import AROW, AROWRegressor
 from varifold.base.learner import is_regressor
 from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
 from varifold.evaluate import prequential
+from varifold.serve import client
 from varifold.serve.client import AsyncRemoteModel, RemoteClassifier, RemoteRegressor, ServerError
 
 _numbers = itertools.count()
@@ -179,7 +183,7 @@ def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
         for coverage in (None, "0.9", 1.0, True):
             with pytest.raises(ParameterError, match="above 0 and below 1"):
                 remote.predict_interval_one({"f0": 1.0}, coverage)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="exists already, and is a arowregressor, which is for regression"):
+    with pytest.raises(ParameterError, match="exists already, and its method arowregressor is for regression"):
         RemoteClassifier(shared.url, name, method="arow")
     with pytest.raises(ParameterError, match="'nb3' is not for regression"):
         RemoteRegressor(shared.url, f"c{next(_numbers)}", method="nb3")
@@ -207,6 +211,16 @@ def test_reopening_with_another_method_or_key_is_an_error(shared: Server) -> Non
         RemoteClassifier(shared.url, name, method="olvf")
     with pytest.raises(ParameterError, match="with the key None and not 'device'"):
         RemoteClassifier(shared.url, name, method="arow", key="device")
+    with pytest.raises(ParameterError, match=r"with the input \{\} and not \{'time': 'ts'\}; leave input out"):
+        RemoteClassifier(shared.url, name, method="arow", input={"time": "ts"})
+
+
+def test_reopening_with_the_same_input_is_no_error(shared: Server) -> None:
+    rules = {"ignore": ["b", "a"], "flatten": True, "time": None, "dates": {"day": ["weekday", "hour"]}}
+    made = {"method": "arow", "key": "device", "ask": {"budget": 0.1}}
+    for _ in range(2):
+        RemoteClassifier(shared.url, "same-input", input=rules, **made).close()
+    RemoteClassifier(shared.url, "same-input", **made).close()
 
 
 def test_many_requests_at_a_time(shared: Server) -> None:
@@ -227,3 +241,52 @@ def test_many_requests_at_a_time(shared: Server) -> None:
             assert (await model.info())["steps"] == 101
 
     asyncio.run(main())
+
+
+def test_many_instances_of_a_frame(shared: Server) -> None:
+    frame = pd.DataFrame({"load": [0.0, 1.0, None] * 20, "valve": ["open", "shut", "open"] * 20})
+    with RemoteClassifier(shared.url, f"m{next(_numbers)}", method="arow") as remote:
+        remote.learn_many(frame, ["low", "high", "low"] * 20)
+        assert remote.predict_many(frame.head(2)) == ["low", "high"]
+        assert sorted(remote._request("GET", f"{remote._path}/features").json()["features"]) == [
+            "load", "valve=open", "valve=shut",
+        ]  # fmt: skip
+
+
+class _Slow(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        time.sleep(0.3)
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_more_requests_than_connections_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue takes longer than a request may, and longer than requests are repeated."""
+    monkeypatch.setattr(client, "_PATIENCE", 0.5)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Slow) as slow:
+        threading.Thread(target=slow.serve_forever, daemon=True).start()
+
+        async def main() -> None:
+            url = f"http://127.0.0.1:{slow.server_port}"
+            async with AsyncRemoteModel(url, "m", connections=1, timeout=1.0) as model:
+                await asyncio.gather(*(model.learn_one({"load": 1}, "high") for _ in range(8)))
+
+        asyncio.run(main())
+        slow.shutdown()
+
+
+def test_an_address_without_a_scheme_is_an_error_at_once_and_a_token_may_end_with_a_line_feed(shared: Server) -> None:
+    started = time.monotonic()
+    with pytest.raises(ServerError, match="missing an 'http://' or 'https://' protocol"):
+        RemoteClassifier(shared.url.removeprefix("http://"), "m", method="arow")
+    RemoteClassifier(shared.url, f"m{next(_numbers)}", method="arow", token="some-token-of-a-file\n").close()
+    assert time.monotonic() - started < 10

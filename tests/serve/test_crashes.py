@@ -26,6 +26,8 @@ from varifold.serve.core.database import Change, Database
 from varifold.serve.core.state import Limits, ModelState
 
 KILLS = int(os.environ.get("VARIFOLD_KILLS", "3"))
+OTHER = os.environ.get("VARIFOLD_OTHER_BUILD")
+"""Folder of another build of the package; without one, an installation that differs in its version alone."""
 
 
 class Sender(threading.Thread):
@@ -63,10 +65,11 @@ class Sender(threading.Thread):
 
 
 def other_build(folder: Path) -> dict[str, str]:
-    """Return the environment of an installation with another version, which shares all other files with this one."""
+    """Return the environment of an installation with another version, which shares its other files with a build."""
     package = folder / "other" / "varifold"
     package.mkdir(parents=True)
-    for path in Path(varifold.__file__).parent.iterdir():
+    build = Path(varifold.__file__).parent if OTHER is None else Path(OTHER).absolute() / "varifold"
+    for path in build.iterdir():
         if path.name not in ("_version.py", "__pycache__"):
             (package / path.name).symlink_to(path)
     (package / "_version.py").write_text('__version__ = version = "99.9"\n')
@@ -234,6 +237,7 @@ def test_a_damaged_model_is_rejected_and_the_others_are_served(make_server: Call
         assert re.search(r"could not be recovered: state.db is damaged: change \d+", rejected.json()["error"])
         assert client.get("/readyz").json()["models"].keys() == {"m"}
         assert client.get("/models").json()["unrecovered"].keys() == {"m"}
+        assert 'varifold_model_stopped{model="m"} 1.0' in client.get("/metrics").text
         assert client.put("/models/m", json={}).status_code == 409
         assert client.post("/models/n/learn", json=instance(0)).status_code == 200
         assert client.delete("/models/m").status_code == 200

@@ -195,6 +195,11 @@ def test_a_backup_is_a_whole_store(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "exists; give a new folder" in capsys.readouterr().err
     assert main(["backup", "--force", str(tmp_path / "nothing"), str(backup)]) == 1
     assert "does not exist" in capsys.readouterr().err
+    assert backup.stat().st_mode & 0o777 == (tmp_path / "s" / "state.db").stat().st_mode & 0o777
+    (tmp_path / "s" / "state.db").chmod(0o600)
+    assert main(["backup", "--force", str(tmp_path / "s"), str(backup)]) == 0
+    assert main(["restore", str(backup), str(tmp_path / "private")]) == 0
+    assert {path.stat().st_mode & 0o777 for path in (backup, tmp_path / "private" / "state.db")} == {0o600}
     backup.write_bytes(backup.read_bytes()[:-5_000])
     assert main(["restore", str(backup), str(tmp_path / "other")]) == 1
     assert "damaged" in capsys.readouterr().err

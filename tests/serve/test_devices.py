@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from tests.serve.server import Server, numbers
+from tests.serve.server import Server, instance, numbers
 from varifold import AROW
 from varifold.serve.alerts import AlertRules, Alerts, grouped
 from varifold.serve.core import devices as module
@@ -214,38 +214,26 @@ def test_devices_survive_a_crash(make_server: Callable[..., Server]) -> None:
         assert client.get("/models/m/report", params={"key": "p0"}).json()["label_delay"] >= 50
 
 
-def test_learners_and_devices_beyond_max_keys_are_forgotten_after_a_crash_too(
+def test_learners_of_keys_beyond_a_number_are_dropped_and_the_database_stays_small(
     make_server: Callable[..., Server],
 ) -> None:
-    server = make_server().start()
-    made = {"method": "arow", "key": "device", "max_keys": 3}
+    server = make_server("--snapshot-every", "100").start()
     with server.client() as client:
-        assert client.put("/models/pumps", json=made).json()["max_keys"] == 3
-        for step in range(40):
-            body = {"key": f"pump-{step // 4}", "x": {"heat": float(step)}, "y": step % 2}
-            assert client.post("/models/pumps/learn", json=body).status_code == 200
-        before = client.get("/models/pumps/digest").json()
+        for name, more in (("all", {}), ("few", {"max_keys": 10})):
+            assert client.put(f"/models/{name}", json={"method": "arow", "key": "device", **more}).status_code == 201
+            rows = [{**instance(i), "key": f"pump-{i // 4}"} for i in range(1_200)]
+            client.post(f"/models/{name}/batch", content=b"\n".join(map(orjson.dumps, rows)))
+        sizes = {name: len(client.get(f"/models/{name}/file").content) for name in ("all", "few")}
+        assert sizes["few"] < sizes["all"] / 20
+        before = client.get("/models/few/digest").json()
+        for bad in ({"max_keys": 0, "key": "device"}, {"max_keys": 5}, {"max_keys": "5", "key": "device"}):
+            found = client.put("/models/bad", json={"method": "arow", **bad})
+            assert found.status_code == 422
+            assert "it is a number from 1, of a model with a key" in found.json()["error"]
     server.kill()
     server.start()
     with server.client() as client:
-        assert client.get("/models/pumps/digest").json() == before
-        assert client.get("/models/pumps").json()["max_keys"] == 3
-        known = client.get("/models/pumps/devices").json()["devices"]
-        assert sorted(one["key"] for one in known) == ["pump-7", "pump-8", "pump-9"]
-        gone = client.post("/models/pumps/predict", json={"key": "pump-0", "x": {"heat": 1.0}}).json()
-        assert gone["label"] is None
-
-
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [
-        ({"method": "arow", "max_keys": 3}, "no learners by key; add key"),
-        ({"method": "arow", "key": "device", "max_keys": 0}, "must be an int >= 1"),
-        ({"method": "arow", "key": "device", "max_keys": "3"}, "must be an int >= 1"),
-    ],
-)
-def test_a_wrong_bound_of_keys_makes_no_model(client: httpx.Client, made: dict[str, Any], reason: str) -> None:
-    response = client.put("/models/pumps", json=made)
-    assert response.status_code == 422
-    assert reason in response.json()["error"]
-    assert client.get("/models/pumps").status_code == 404
+        assert client.get("/models/few/digest").json() == before
+        assert client.get("/models/few/features?key=pump-0").status_code == 404
+        assert client.post("/models/few/learn", json={**instance(1), "key": "pump-0"}).status_code == 200
+    assert server.stop() == 0

@@ -113,6 +113,75 @@ def test_a_date_beyond_the_calendar_is_rejected(client: httpx.Client) -> None:
     client.delete("/models/dated")
 
 
+def test_the_rules_of_a_model_can_be_replaced_and_survive_a_kill(make_server: Callable[..., Server]) -> None:
+    server = make_server().start()
+    row = {"x": {"a": 1.0, "ts": "2026-03-04T12:00:00", "day": "2026-03-04"}, "y": "up"}
+    with server.client() as client:
+        client.put("/models/m", json={"method": "arow", "key": "pump", "ask": {"budget": 0.1}})
+        row["key"] = "p1"
+        assert client.post("/models/m/learn", json=row).status_code == 422
+        rules = {"time": "ts", "dates": {"day": ["weekday"]}}
+        found = client.put("/models/m", json={"input": rules})
+        assert found.status_code == 200
+        assert found.json()["input"] == {**rules, "ask": client.get("/models/m").json()["ask"]}
+        assert client.post("/models/m/learn", json=row).status_code == 200
+        for rejected, text in [
+            ({"time": 3}, "time of input is"),
+            ({"key": "other"}, "the key of the model 'm' is 'pump'"),
+            ({"ask": {"budget": 0.2}}, "ask of the model 'm' cannot be changed"),
+        ]:
+            answer = client.put("/models/m", json={"input": rejected})
+            assert answer.status_code == 422
+            assert text in answer.json()["error"]
+        assert client.put("/models/m", json={"method": "arow", "input": rules}).status_code == 409
+        expected = client.get("/models/m").json() | {"bytes": 0}
+    server.kill()
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/m").json() | {"bytes": 0} == expected
+        assert client.post("/models/m/learn", json=row).status_code == 200
+        assert list(client.get("/models/m/features?key=p1").json()["features"]) == ["a", "day:weekday=Wed"]
+        assert client.put("/models/m", json={"input": {}}).json()["input"].keys() == {"ask"}
+        assert client.post("/models/m/learn", json=row).status_code == 422
+    assert server.stop() == 0
+
+
+def test_a_restored_file_brings_the_rules_that_it_was_trained_with(
+    make_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    rows = [
+        f"2026-03-{1 + i % 28:02},2025-01-{1 + i % 9:02},{i % 5},{'up' if i % 5 > 2 else 'down'}" for i in range(60)
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(["day,made,heat,state", *rows]) + "\n")
+    options = ["--target", "state", "--time", "day", "--dates", "day=weekday", "--ignore", "made", "--model", "arow"]
+    assert main(["run", str(tmp_path / "rows.csv"), *options, "--save", str(tmp_path / "m.varifold")]) == 0
+    server = make_server().start()
+    row = {"x": {"day": "2026-04-01", "made": "2025-01-02", "heat": 4.0}, "y": "up"}
+    with server.client() as client:
+        for name, rules in [("plain", {}), ("own", {"ignore": ["day", "made"]})]:
+            client.put(f"/models/{name}", json={"method": "arow", "input": rules})
+            restored = client.post(f"/models/{name}/restore", content=(tmp_path / "m.varifold").read_bytes()).json()
+        assert restored["input"] == rules
+        plain = client.get("/models/plain").json()["input"]
+        assert plain == {"target": "state", "time": "day", "ignore": ["made"], "dates": {"day": ["weekday"]}}
+    server.kill()
+    server.start()
+    with server.client() as client:
+        assert client.get("/models/plain").json()["input"] == plain
+        assert client.post("/models/plain/learn", json=row).status_code == 200
+        assert "day:weekday=Wed" in client.get("/models/plain/features").json()["features"]
+        assert client.get("/models/plain").json()["steps"] == 61
+    assert server.stop() == 0
+
+
+def test_a_file_with_impossible_rules_is_rejected(client: httpx.Client, model: str) -> None:
+    learner = AROW()
+    learner.reading = {"dates": {"day": ["hours"]}}
+    found = client.post(f"/models/{model}/restore", content=learners.to_bytes(learner))
+    assert (found.status_code, client.get(f"/models/{model}").json()["seq"]) == (422, 0)
+    assert "there is no part 'hours'" in found.json()["error"]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -199,3 +268,21 @@ def test_rejected_lines_are_reported_at_once_and_counted(
     state, _ = stored(tmp_path / "s", "follow")
     assert state.learner.steps == 2
     assert state.rules.to_json() == {"target": "state"}
+
+
+def test_options_that_are_repeated_are_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    row = {"a": 1, "b": [1], "c": [2], "d": "2026-03-04", "e": "2026-03-04", "state": "up"}
+    given = ["--ignore", "b", "--ignore", "c", "--dates", "d=weekday", "--dates", "e=month"]
+    followed([orjson.dumps(row)], tmp_path, monkeypatch, *given)
+    state, _ = stored(tmp_path / "s", "follow")
+    assert set(state.learner.features) == {"a", "d:weekday=Wed", "e:month=Mar"}
+
+
+@pytest.mark.parametrize("role", ["target", "id", "key", "time"])
+def test_a_role_that_is_an_object_is_rejected(role: str) -> None:
+    """The name of one of its fields is the remedy: a time would otherwise become a feature."""
+    rules = InputRules.from_json({role: "ts"})
+    with pytest.raises(RejectedError, match=rf"the {role} 'ts' is an object; name .* such as 'ts.\$date'"):
+        rules.apply({"x": {"ts": {"$date": 1_700_000_000}, "a": 1.0}})

@@ -120,8 +120,8 @@ def test_a_prediction_that_is_too_large_holds_up_nothing(
     properties = {**broker.properties, "message.max.bytes": "1000"}
     config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     broker.send("readings", *[{"load": i, "state": "s" * 900} for i in range(3)], partition=0)
-    rules = ["--kafka-input", '{"target": "state"}', "--kafka-config", str(config)]
-    server = make_server(*broker.options(*rules, predictions=True)).start()
+    rules = ["--kafka-input", '{"target": "state"}']
+    server = make_server(*broker.options(*rules, predictions=True), "--kafka-config", str(config)).start()
     server.wait_for_line("too large", 30)
     broker.send("readings", {"load": 3}, partition=0)
     wait_for(server, lambda shown: shown["seq"] == 4, 30)

@@ -59,9 +59,11 @@ def test_a_configuration_makes_models_and_sets_options(make_server: Callable[...
     assert any(re.fullmatch(r"varifold \S+ serves 2 models of .*", text) for text in texts)
     assert texts[-2:] == ["stopping: SIGTERM", "stopped: everything is stored"]
     assert ("plant", "made, of the method 'arow'") in [(line["model"], line["text"]) for line in lines]
+    (tmp_path / "varifold.toml").write_text(CONFIG.replace('time = "ts"', 'time = "at"'))
     server.start()
     with server.client() as client:
         assert client.get("/models/plant").json()["steps"] == 1
+    assert 'exists, with the input rules {\\"target\\":\\"state\\",\\"time\\":\\"ts\\"' in server.log()
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:

@@ -55,11 +55,19 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--no-flatten", action="store_true", help="reject objects within an object, instead of taking a.b for b of a"
     )
-    parser.add_argument("--ignore", type=source.listed, metavar="FIELD,...", default=(), help="fields to leave out")
+    parser.add_argument(
+        "--ignore",
+        type=source.listed,
+        action=source.Joined,
+        metavar="FIELD,...",
+        default=(),
+        help="fields to leave out",
+    )
     source.add_dates(parser)
     parser.add_argument(
         "--types",
         type=source.types,
+        action=source.Joined,
         metavar="FIELD=category,...",
         default={},
         help="fields whose strings are categories although they look like dates",

@@ -47,6 +47,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
 
 
+class Joined(argparse.Action):
+    """Add to what the same option was given before, which argparse would drop."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Store the values of all occurrences: tuples one after another, or one dict."""
+        before = getattr(namespace, self.dest) or type(values)()
+        setattr(namespace, self.dest, {**before, **values} if isinstance(values, dict) else (*before, *values))
+
+
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Declare how files are read."""
     parser.set_defaults(notations=None)  # no option: saved in a model file
@@ -54,6 +63,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--types",
         type=types,
+        action=Joined,
         metavar="COL=KIND,...",
         help="types of columns (numeric, category, text), if not as detected",
     )
@@ -65,9 +75,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--weight", metavar="COL", help="column of sample weights")
     reading.add_argument("--id", metavar="COL", help="column that identifies rows; not a feature")
     reading.add_argument("--time", metavar="COL", help="column of time stamps; not a feature")
-    reading.add_argument("--ignore", type=listed, metavar="COL,...", help="columns to leave out")
+    reading.add_argument("--ignore", type=listed, action=Joined, metavar="COL,...", help="columns to leave out")
     reading.add_argument(
-        "--absent", type=listed, metavar="TEXT,...", help="cells that mean absent (in addition to empty ones)"
+        "--absent",
+        type=listed,
+        action=Joined,
+        metavar="TEXT,...",
+        help="cells that mean absent (in addition to empty ones)",
     )
     reading.add_argument(
         "--omitted", choices=["absent", "zero"], help="meaning of what sparse rows leave out (default absent)"
@@ -95,7 +109,11 @@ def add_target_type(parser: Any) -> None:
 def add_dates(parser: Any) -> None:
     """Declare --dates and --date-order."""
     parser.add_argument(
-        "--dates", type=dates, metavar="COL=PART+...,...", help=f"features of dates: {', '.join(PARTS)}, age"
+        "--dates",
+        type=dates,
+        action=Joined,
+        metavar="COL=PART+...,...",
+        help=f"features of dates: {', '.join(PARTS)}, age",
     )
     parser.add_argument(
         "--date-order", choices=ORDERS, help="order of dates such as 03/04/2026: day first, or month first"

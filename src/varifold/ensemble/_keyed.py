@@ -76,7 +76,7 @@ class KeyedLearner(Saved):
             )
         validate(
             type(self).__name__,
-            {"most": Integer(1), "max_keys": AnyOf(Integer(1), None)},
+            {"most": Integer(1), "max_keys": AnyOf(None, Integer(1))},
             {"most": most, "max_keys": max_keys},
         )
         self.model = model
@@ -361,7 +361,7 @@ class KeyedLearner(Saved):
 
     @exclusive
     def _content(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return all learners as files, in the order in which their keys were first seen."""
+        """Return all learners as files, in the order of `keys`."""
         parts = [self._here[k].to_bytes() if k in self._here else self._spill.read(k) for k in self._known]
         return self._header(), {**files.pack_names(list(self._known)), **pack_learners(parts)}
 

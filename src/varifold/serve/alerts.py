@@ -1,6 +1,7 @@
 """Alerts: a feature fell silent, a new one appeared, an anomaly, the error is high, labels stopped arriving.
 
-Alerts are events (and so metrics), and are sent to a webhook or a command if one is given.
+Alerts are events (and so metrics), and are sent to a webhook or a command if one is given. Events about models that
+stop and about brokers that cannot be reached are sent too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from varifold.serve.core.state import ModelState
 from varifold.serve.extra import httpx
 
 _PATIENCE = 10.0
+_LAST_SECONDS = 3.0
+"""Seconds for which a server whose disk failed waits until that was sent."""
 _MOST_NAMES = 8
 _MOST_DELIVERIES = 32
 _MOST_NEW = 1_000
@@ -37,6 +40,8 @@ _COLLECT = 8
 """Most seconds for which transitions of devices are collected."""
 _COMPARE_EVERY = 5
 _MOST_KEYS = 100
+_ROUTINE = frozenset({"mqtt", "kafka", "mqtt-rejected", "kafka-rejected"})
+"""Kinds of events that are not sent: what is normal, and what a sender may cause for each message."""
 _WORDS = {
     "device-silent": "fell silent",
     "device-back": "back",
@@ -91,16 +96,22 @@ class Alerts:
         self.models = models
         self.rules = rules
         self._checks = 0
+        self._sent = models.events.before
         self._known = {model.state.name: _Known(model.state.monitor) for model in models}
         self._deliveries: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Check once a second until cancelled; deliveries in progress end then."""
+        """Check and send once a second until cancelled; deliveries end then, or seconds later if the disk failed."""
         try:
             while True:
                 self.check()
+                self._send()
                 await asyncio.sleep(1.0)
         finally:
+            if self.models.stopped is not None:
+                self._send()
+                if self._deliveries:
+                    await asyncio.wait(self._deliveries, timeout=_LAST_SECONDS)
             deliveries = list(self._deliveries)
             for task in deliveries:
                 task.cancel()
@@ -142,7 +153,7 @@ class Alerts:
             changed["new"], known.new, known.new_at = known.new, [], time.monotonic()
         words = {"silent": "fell silent", "new": "new", "gone": "gone for long", "back": "back"}
         for kind, names in changed.items():
-            self._raise(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
+            self.models.events.add(model, f"feature-{kind}", f"{_listed(names)}: {words[kind]}", features=names)
 
     def _check_error(self, state: ModelState, known: _Known) -> None:
         model, error = state.name, state.monitor.error
@@ -152,10 +163,12 @@ class Alerts:
             return
         if error.recent > bound and not known.error:
             known.error = True
-            self._raise(model, "error-high", f"{what} is {error.recent:.3g}, above {bound:g}", value=error.recent)
+            self.models.events.add(
+                model, "error-high", f"{what} is {error.recent:.3g}, above {bound:g}", value=error.recent
+            )
         elif error.recent < 0.9 * bound and known.error:
             known.error = False
-            self._raise(model, "error-normal", f"{what} is {error.recent:.3g} again", value=error.recent)
+            self.models.events.add(model, "error-normal", f"{what} is {error.recent:.3g} again", value=error.recent)
 
     def _check_alarms(self, state: ModelState, known: _Known) -> None:
         """Report the anomalies since the last alert about some: the first at once, those that follow in one alert."""
@@ -171,7 +184,7 @@ class Alerts:
         because = list(worst["because"])
         text = f"{many}change {worst['seq']:,}{where}, p-value {worst['p_value']:.2g}, because of {_listed(because)}"
         more = {"keys": keys[:_MOST_KEYS]} if keys else {}
-        self._raise(
+        self.models.events.add(
             state.name, "anomaly", text, features=because, count=len(alarms), value=worst["score"], seq=worst["seq"],
             **more,
         )  # fmt: skip
@@ -182,10 +195,12 @@ class Alerts:
             return
         if recent < self.rules.label_rate_drop * usual and not known.labels:
             known.labels = True
-            self._raise(model, "labels-dropped", f"{recent:.0%} of instances get a label, usually {usual:.0%}")
+            self.models.events.add(
+                model, "labels-dropped", f"{recent:.0%} of instances get a label, usually {usual:.0%}"
+            )
         elif recent > 0.5 * usual and known.labels:
             known.labels = False
-            self._raise(model, "labels-back", f"{recent:.0%} of instances get a label again")
+            self.models.events.add(model, "labels-back", f"{recent:.0%} of instances get a label again")
 
     def _check_devices(self, state: ModelState, known: _Known) -> None:
         """Collect what happened to devices; raise alerts when nothing more arrives, or after some seconds."""
@@ -197,13 +212,21 @@ class Alerts:
         known.collected = known.collected + 1 if known.transitions else 0
         if known.transitions and (known.quiet >= 2 or known.collected >= _COLLECT):
             for kind, text, keys, names in grouped(_without_common(known.transitions, state.monitor)):
-                self._raise(state.name, kind, text, keys=keys[:_MOST_KEYS], features=names[:_MOST_KEYS])
+                self.models.events.add(state.name, kind, text, keys=keys[:_MOST_KEYS], features=names[:_MOST_KEYS])
             known.transitions = []
 
     # ------------------------------------------------------------------ delivery
 
-    def _raise(self, model: str, kind: str, text: str, **more: Any) -> None:
-        event = self.models.events.add(model, kind, text, **more)
+    def _send(self) -> None:
+        """Send the events since the last call to the webhook and the command."""
+        events = self.models.events
+        if events.number > self._sent:
+            new = [e for e in events.latest if e["number"] > self._sent and e["kind"] not in _ROUTINE]
+            self._sent = events.number
+            for event in new:
+                self._deliver(event)
+
+    def _deliver(self, event: dict[str, Any]) -> None:
         for target, deliver in ((self.rules.webhook, self._post), (self.rules.command, self._execute)):
             if target is None:
                 continue

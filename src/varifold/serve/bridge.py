@@ -12,8 +12,9 @@ from typing import Any
 from varifold.errors import VarifoldError
 from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import BusyError, RejectedError
+from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure, log
-from varifold.serve.core.models import Model, Models
+from varifold.serve.core.models import Model, Models, ModelSpec
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a connection is tried again: twice as long each time."""
@@ -69,6 +70,12 @@ class Bridge:
         self.model = model
         self._rejections: deque[float] = deque(maxlen=_REPORTED)
         self._unreported = 0
+        self._problem = ""
+
+    async def ensure_model(self, method: str, rules: InputRules | None, *, keyed: bool) -> None:
+        """Make the model unless it exists."""
+        spec = ModelSpec(method, {}, "key" if keyed else None, rules or InputRules())
+        await self.models.ensure(self.model, spec)
 
     def unexpected(self, source: str, error: Exception) -> VarifoldError:
         """Log an error that is not ours: no message may end the server, it would arrive again after the restart."""
@@ -79,6 +86,14 @@ class Bridge:
         """Add an event and a line in the log; what has no kind is normal."""
         self.models.events.add(self.model, kind or self.name, text)
         log(logging.INFO if kind is None else logging.WARNING, f"{self.name}: {text}", self.model)
+
+    def problem(self, text: str) -> None:
+        """Report a problem with the broker once, until it is over; other problems meanwhile are only logged."""
+        if not self._problem:
+            self.say(text, kind=f"{self.name}-failed")
+        elif text != self._problem:
+            log(logging.WARNING, f"{self.name}: {text}", self.model)
+        self._problem = text
 
     def rejected(self, source: str, error: VarifoldError) -> None:
         """Report a rejected message; when there are many, some of them with the number of the others."""

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from river import base as river_base
 
+from varifold.base.blocks import to_block
 from varifold.base.coverages import Interval, coverage_key
 from varifold.base.registry import detectors, models
 from varifold.errors import (
@@ -54,6 +55,11 @@ def _kept(prediction: Mapping[str, Any]) -> Kept:
     return Kept(prediction["id"], prediction["label"], prediction.get("ask", False))
 
 
+def _headers(token: str | None) -> dict[str, str]:
+    """Return the headers of all requests; a token that was read from a file may end with a line feed."""
+    return {} if token is None else {"authorization": f"Bearer {token.strip()}"}
+
+
 def _path(model: str) -> str:
     """Return the path of a model; one that no model can have as its name is not mistaken for another path."""
     return f"/models/{quote(model, safe='')}"
@@ -90,8 +96,7 @@ class _RemoteModel:
         self.token = token
         self.timeout = timeout
         self._httpx = _httpx()
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        self._http: httpx.Client = self._httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        self._http: httpx.Client = self._httpx.Client(base_url=url, headers=_headers(token), timeout=timeout)
         if method is not None:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
@@ -209,15 +214,14 @@ class _RemoteLearner(_RemoteModel):
 
     # ------------------------------------------------------------------ many instances
 
-    def learn_many(self, X: Iterable[Mapping[Any, Any]], y: Iterable[Any]) -> None:
-        """Learn instances in order, many per request."""
-        self._rows(
-            [{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in zip(X, y, strict=True)]
-        )
+    def learn_many(self, X: Any, y: Iterable[Any]) -> None:
+        """Learn instances in order, many per request: an iterable of dicts, a frame, a block or a matrix."""
+        pairs = zip(_instances(X), y, strict=True)
+        self._rows([{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in pairs])
 
-    def predict_many(self, X: Iterable[Mapping[Any, Any]]) -> list[Any]:
+    def predict_many(self, X: Any) -> list[Any]:
         """Predict each instance, as `predict_one` does."""
-        return [result["label"] for result in self._rows([{"x": _features(x)} for x in X])]
+        return [result["label"] for result in self._rows([{"x": _features(x)} for x in _instances(X)])]
 
 
 class _Retries:
@@ -227,7 +231,7 @@ class _Retries:
         self._url = url
         self._accepted = accepted
         self._again = again
-        self._until = time.monotonic() + _PATIENCE
+        self._until = math.inf
         self._pause = _FIRST_PAUSE
         self._repeated = False
 
@@ -235,15 +239,23 @@ class _Retries:
         """Return a response that is final; None if the request is to be sent again."""
         if self._repeated and response.status_code in self._again:
             response.status_code = 200  # the first attempt arrived, only its response was lost
-        if response.status_code in (429, 503) and time.monotonic() < self._until:
+        if response.status_code in (429, 503) and self._may_repeat():
             return None
         return _checked(response, self._accepted)
 
     def failed(self, error: Exception) -> None:
         """Note that the server could not be reached; raise an error if that was the last attempt."""
-        if time.monotonic() >= self._until:
-            raise ServerError(f"{self._url} cannot be reached: {error}") from error
+        from httpx import UnsupportedProtocol
+
+        if isinstance(error, UnsupportedProtocol) or not self._may_repeat():
+            raise ServerError(f"{self._url} cannot be reached: {error or type(error).__name__}") from error
         self._repeated = True
+
+    def _may_repeat(self) -> bool:
+        """Return whether less than half a minute has passed since the first failure."""
+        now = time.monotonic()
+        self._until = min(self._until, now + _PATIENCE)
+        return now < self._until
 
     def pause(self) -> float:
         """Return the seconds to wait before the next attempt."""
@@ -272,10 +284,11 @@ class AsyncRemoteModel:
         self.model = model
         self._path = _path(model)
         self._httpx = _httpx()
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        limits = self._httpx.Limits(max_connections=connections)
         self._http: httpx.AsyncClient = self._httpx.AsyncClient(
-            base_url=url, headers=headers, timeout=timeout, limits=limits
+            base_url=url,
+            headers=_headers(token),
+            timeout=self._httpx.Timeout(timeout, pool=None),  # requests may wait for a connection as long as they like
+            limits=self._httpx.Limits(max_connections=connections),
         )
 
     async def make(
@@ -287,7 +300,7 @@ class AsyncRemoteModel:
         input: Mapping[str, Any] | None = None,
         ask: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the model; raise an error if there is one of another method or key."""
+        """Make the model; raise an error if there is one of another method, key or input."""
         body = _description(method, params, key, max_keys, input, ask)
         await self._request("PUT", self._path, body, accepted=(409,))
         _check_same(self.model, await self.info(), body, None)
@@ -474,9 +487,9 @@ class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
         """Send whether an instance that was kept is an anomaly: see `AutoDetector.label_one`."""
         self._send_label(id, bool(anomaly))
 
-    def detect_many(self, X: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    def detect_many(self, X: Any) -> list[dict[str, Any]]:
         """Score and learn instances in order, many per request; return what `detect_one` returns for each."""
-        return self._rows([{"x": _features(x), "id": uuid.uuid4().hex} for x in X])
+        return self._rows([{"x": _features(x), "id": uuid.uuid4().hex} for x in _instances(X)])
 
     def score_one(self, x: Mapping[Any, Any]) -> float:
         """Return how unusual an instance is: the larger, the more. Changes nothing."""
@@ -513,10 +526,10 @@ def _description(
 
 
 def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], task: str | None) -> None:
-    """Raise an error if a model that exists is for another task, or has another method or key."""
+    """Raise an error if a model that exists is for another task, or has another method, key or input."""
     if task is not None and info["task"] != task:
         raise ParameterError(
-            f"the model {model!r} exists already, and is a {info['method']}, which is for {info['task']}; this client "
+            f"the model {model!r} exists already, and its method {info['method']} is for {info['task']}; this client "
             f"is for {task}"
         )
     for name in ("method", "key"):
@@ -525,6 +538,19 @@ def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], ta
                 f"the model {model!r} exists already, with the {name} {info[name]!r} and not {made[name]!r}; use "
                 f"{name}={info[name]!r}, or another name for the model"
             )
+    has = {name: value for name, value in info["input"].items() if name != "ask"}
+    if "input" in made and has != _shown_rules(made["input"]):
+        raise ParameterError(
+            f"the model {model!r} exists already, with the input {has!r} and not {made['input']!r}; leave input out "
+            "to use it as it is"
+        )
+
+
+def _shown_rules(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return input rules as the server shows them: without those that are the default, and ignored fields sorted."""
+    rules = {name: value for name, value in given.items() if value and name not in ("ignore", "flatten")}
+    ignored, flattened = given.get("ignore"), given.get("flatten") is not False
+    return rules | ({"ignore": sorted(ignored)} if ignored else {}) | ({} if flattened else {"flatten": False})
 
 
 def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
@@ -566,6 +592,12 @@ def _finite(y: Any) -> Any:
     if isinstance(y, float) and math.isinf(y):
         raise TargetError(f"the label or target is {y!r}; pass a finite number, or None if it is not known")
     return None if isinstance(y, float) and math.isnan(y) else y
+
+
+def _instances(X: Any) -> Iterable[Mapping[Any, Any]]:
+    """Return instances as dicts, whatever holds them."""
+    holds_columns = any(hasattr(X, name) for name in ("shape", "column_names", "rows"))
+    return to_block(X).rows() if holds_columns else X
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -106,14 +106,11 @@ class KafkaBridge(bridge.Bridge):
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
         """Sole thread that calls the consumer, and waits for the delivery of predictions."""
         self._loop = asyncio.get_running_loop()
-        self._problem = ""
 
     async def run(self) -> None:
         """Feed the model; open the topics again after an error, for new partitions and for a new model."""
         topics, pause = self.topics, bridge.FIRST_PAUSE
-        if topics.model not in self.models:
-            key = "key" if topics.keyed else None
-            await self.models.create(topics.model, topics.method, {}, key, topics.rules)
+        await self.ensure_model(topics.method, topics.rules, keyed=topics.keyed)
         while True:
             try:
                 await self._feed(await self._available())
@@ -155,12 +152,6 @@ class KafkaBridge(bridge.Bridge):
 
     def _is_served(self, model: Model) -> bool:
         return self.topics.model in self.models and self.models[self.topics.model] is model
-
-    def problem(self, text: str) -> None:
-        """Report a problem with the brokers once, until it is over or another one comes."""
-        if text != self._problem:
-            self._problem = text
-            self.say(text, kind="kafka-failed")
 
     def _first_problem(self, text: str) -> None:
         if not self._problem:

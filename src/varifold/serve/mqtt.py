@@ -119,14 +119,13 @@ class MqttBridge(bridge.Bridge):
     async def run(self) -> None:
         """Feed the model until cancelled."""
         topics = self.topics
-        if topics.model not in self.models:
-            await self.models.create(topics.model, topics.method, {}, "key" if topics.keyed else None, topics.rules)
+        await self.ensure_model(topics.method, topics.rules, keyed=topics.keyed)
         while True:
             try:
                 await self._connected()
             except* aiomqtt.MqttError as group:  # a task group is open while the connection lasts
                 error = _first(group)
-                self.say(f"the connection to the broker failed ({error}); trying again in {self._pause:g} s")
+                self.problem(f"the connection to the broker failed ({error}); trying again")
             await asyncio.sleep(self._pause)
             self._pause = min(2 * self._pause, bridge.LONGEST_PAUSE)
 
@@ -148,6 +147,7 @@ class MqttBridge(bridge.Bridge):
             await client.subscribe(subscription(self.topics.readings), qos=1)
             if self.topics.labels:
                 await client.subscribe(subscription(self.topics.labels), qos=1)
+            self._problem = ""
             self.say("connected to the broker")
             self._pause = bridge.FIRST_PAUSE
             window = asyncio.Semaphore(_WINDOW)

@@ -173,14 +173,12 @@ class _Process:
     async def _make(self, models: Models) -> None:
         """Make the models of the settings that do not exist."""
         for name, spec in self.settings.models.items():
-            if name not in models:
-                try:
-                    await models.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
-                except VarifoldError as error:
-                    raise ParameterError(f"[models.{name}] of the configuration: {error}") from error
-                log.info(f"made, of the method {spec.method!r}", name)
-            else:
+            if name in models:
                 log.info("exists; its method, parameters and key in the configuration are not used", name)
+            try:
+                await models.ensure(name, spec)
+            except VarifoldError as error:
+                raise ParameterError(f"[models.{name}] of the configuration: {error}") from error
 
     def reload(self) -> None:
         """Read the tokens and the certificate again, each of which stays as it was after an error."""

@@ -11,7 +11,8 @@ The tables (version 1):
 - ``store``      one row: number of transactions, whether the last stop was clean, the library's version
 - ``models``     one row per model: name, sequence number, counters of the waiting instances, latest snapshot
 - ``snapshots``  learners as encoded by `to_bytes`, in parts; part 0 is JSON with the monitor's counts
-- ``changes``    what was learned or kept since: rows of JSON, many per blob, or a model file that replaced the learner
+- ``changes``    what was learned or kept since: rows of JSON, many per blob; or a model file that replaced the learner,
+                 or input rules that replaced the others
 - ``waiting``    instances that wait for their label, and what was decided about requesting it
 - ``ids``        ids chosen by clients, by key
 - ``offsets``    how far the partitions of Kafka topics are learned, and predictions sent
@@ -37,8 +38,8 @@ from varifold.serve.core.errors import DiskError, StateError
 
 FILE = "state.db"
 VERSION = 1
-ROWS, RESTORE = 1, 2
-"""Kinds of change: lines of JSON, or a model file."""
+ROWS, RESTORE, RULES = 1, 2, 3
+"""Kinds of change: lines of JSON, a model file, or other input rules as JSON."""
 PART = 256 << 10
 """Bytes per part of a snapshot: small enough to keep transactions short."""
 _APPLICATION = 0x56617266  # "Varf", in the header of the file
@@ -85,7 +86,7 @@ class ModelRow(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Changes of a model: rows of JSON, or a model file. Their sequence numbers start at `first`."""
+    """Changes of a model, all of one kind. Their sequence numbers start at `first`."""
 
     first: int
     kind: int
@@ -476,6 +477,7 @@ def _copy(source: Path, target: Path) -> int:
     try:
         with _writing_to(target):
             part.write_bytes(b"")
+            part.chmod(source.stat().st_mode & 0o777)  # a copy is not for more people than its source
         with (
             _reading(source),
             contextlib.closing(_read_only(source)) as original,

@@ -52,10 +52,11 @@ class Transition(NamedTuple):
 class Device:
     """Counts of one device."""
 
-    __slots__ = (
-        "delay", "error", "first", "high", "instances", "labels", "last", "pause", "prediction", "scored", "sensors",
-        "silent", "silent_sensors", "since_back", "usual",
+    _STORED = (
+        "instances", "labels", "first", "last", "pause", "scored", "error", "usual", "delay", "silent", "high",
+        "since_back", "sensors", "silent_sensors",
     )  # fmt: skip
+    __slots__ = (*_STORED, "prediction")
 
     def __init__(self, now: int) -> None:
         self.instances = 0
@@ -92,20 +93,14 @@ class Device:
 
     def dump(self) -> list[Any]:
         """Return what is stored: all but the last prediction."""
-        return [
-            self.instances, self.labels, self.first, self.last, self.pause, self.scored, self.error, self.usual,
-            self.delay, self.silent, self.high, self.since_back, self.sensors, self.silent_sensors,
-        ]  # fmt: skip
+        return [getattr(self, name) for name in self._STORED]
 
     @classmethod
     def load(cls, stored: list[Any]) -> Device:
         """Restore what `dump` returned."""
         device = cls(0)
-        (
-            device.instances, device.labels, device.first, device.last, device.pause, device.scored, device.error,
-            device.usual, device.delay, device.silent, device.high, device.since_back, device.sensors,
-            device.silent_sensors,
-        ) = stored  # fmt: skip
+        for name, value in zip(cls._STORED, stored, strict=True):
+            setattr(device, name, value)
         return device
 
 

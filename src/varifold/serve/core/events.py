@@ -30,6 +30,8 @@ class Events:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.latest: deque[dict[str, Any]] = deque(stored, maxlen=KEPT)
         self.number = (self.latest[-1]["number"] if self.latest else 0) + (0 if clean else _SKIPPED)
+        self.before = self.number
+        """Number of the last event before this start."""
         self._store = store
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
 

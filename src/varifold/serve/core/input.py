@@ -109,6 +109,13 @@ class InputRules:
         options, ask = description.get("input", {}), description.get("ask")
         return cls.from_json({**options, "ask": ask} if isinstance(options, dict) and ask is not None else options)
 
+    @classmethod
+    def of_file(cls, reading: Mapping[str, Any]) -> Self:
+        """Make the rules by which a learner was trained from the options of reading that its file has."""
+        names = ("target", "id", "time", "ignore", "dates", "date_order")
+        types = {name: kind for name, kind in reading.get("types", {}).items() if kind == "category"}
+        return cls.from_json({name: reading[name] for name in names if name in reading} | {"types": types})
+
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
@@ -180,7 +187,7 @@ class InputRules:
 
     def flat(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a record without ignored fields and with nested ones as ``outer.inner``."""
-        for role in ("target", "id", "key"):
+        for role in ("target", "id", "key", "time"):
             name = getattr(self, role)
             if name is not None and isinstance(value := record.get(name), dict):
                 inner = f"{name}.{next(iter(value), 'value')}"

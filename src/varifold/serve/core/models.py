@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
 from varifold.base.plural import plural
 from varifold.errors import VarifoldError
-from varifold.serve.core import learners, snapshot
+from varifold.serve.core import learners, log, snapshot
 from varifold.serve.core.budget import ServerBudget
 from varifold.serve.core.database import Database, ModelRow
 from varifold.serve.core.errors import (
@@ -33,7 +34,6 @@ from varifold.serve.core.errors import (
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Acknowledgement, Committer
 from varifold.serve.core.input import InputRules
-from varifold.serve.core.log import failure
 from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -70,6 +70,7 @@ class ModelSpec:
     key: str | None = None
     rules: InputRules = field(default_factory=InputRules)
     max_keys: int | None = None
+    """Most learners by key; None keeps all."""
 
     @classmethod
     def from_json(cls, body: Any) -> ModelSpec:
@@ -91,8 +92,8 @@ class ModelSpec:
         if key is not None and rules.key not in (None, key):
             raise RejectedError(f"key is {key!r}, and the key of input {rules.key!r}; give one of them")
         key, max_keys = key or rules.key, body.get("max_keys")
-        if max_keys is not None and key is None:
-            raise RejectedError(f"max_keys is {max_keys!r}, but the model has no learners by key; add key")
+        if max_keys is not None and (key is None or type(max_keys) is not int or max_keys < 1):
+            raise RejectedError(f"max_keys is {str(max_keys)[:60]!r}; it is a number from 1, of a model with a key")
         return cls(method, params, key, rules, max_keys)
 
 
@@ -207,6 +208,10 @@ class Model:
         """Replace the learner with the one in a model file."""
         return self._apply(1, len(data), self.state.restore, data)
 
+    def change_rules(self, options: Any) -> Any:
+        """Replace the input rules."""
+        return self._apply(1, 0, self.state.change_rules, options)
+
     def _apply(
         self, rows: int, size: int, function: Callable[..., Any], *arguments: Any, done: Acknowledgement | None = None
     ) -> Any:
@@ -223,7 +228,7 @@ class Model:
             self._committer.fail(str(DiskError.of(error)))
             raise StoppedError(str(self.stopped)) from error
         except Exception as error:
-            failure("the model failed at a change", self.name, error)
+            log.failure("the model failed at a change", self.name, error)
             self.stop_changes(
                 f"the model failed after change {self.state.seq:,} ({type(error).__name__}); it accepts no more changes"
             )
@@ -269,7 +274,7 @@ class Model:
         except DiskError as error:
             self._committer.fail(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, the changes are on disk and the model keeps working
-            failure(f"no snapshot of {self.name!r}: {error!r}", self.name)
+            log.failure(f"no snapshot of {self.name!r}: {error!r}", self.name)
             reason = reason_of(error, self._committer.database.folder)
             self.snapshot_failed = f"a snapshot could not be written ({reason}); the changes are kept and grow"
             self._events.add(self.name, "snapshot", self.snapshot_failed)
@@ -437,20 +442,18 @@ class Models:
         return model
 
     async def create(
-        self,
-        name: str,
-        method: str,
-        params: Mapping[str, Any],
-        key: str | None = None,
-        rules: InputRules | None = None,
-        max_keys: int | None = None,
-    ) -> Model:
+        self, name: str, method: str, params: Mapping[str, Any], key: str | None = None,
+        rules: InputRules | None = None, max_keys: int | None = None,
+    ) -> Model:  # fmt: skip
         """Make a new model; it is on disk when this returns."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         check_name(name)
         if name in self or name in self._making:
-            raise ConflictError(f"the model {name!r} exists already; delete it first, or restore a file into it")
+            raise ConflictError(
+                f"the model {name!r} exists already; delete it first, restore a file into it, or send "
+                '{"input": {...}} alone to change its input rules'
+            )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
         learner = self.budget.make(learners.make, method, params, key, max_keys)
@@ -462,6 +465,19 @@ class Models:
         finally:
             self._making.discard(name)
         return self._add(state)
+
+    async def ensure(self, name: str, spec: ModelSpec) -> None:
+        """Make a model of the configuration unless it exists; log which of its options are then not used."""
+        if name not in self:
+            await self.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
+            log.info(f"made, of the method {spec.method!r}", name)
+        elif (model := self.get(name)) is not None and model.state.differs(spec.rules):
+            rules = write_json(model.state.rules.to_json()).decode()
+            log.warning(
+                f"exists, with the input rules {rules}; those of the configuration are not used. To change them: "
+                f'PUT /models/{name} {{"input": {{...}}}}',
+                name,
+            )
 
     async def delete(self, name: str) -> None:
         """Remove a model permanently."""

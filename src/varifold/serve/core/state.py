@@ -26,7 +26,7 @@ from varifold.evaluate.label_queue import LabelQueue, Waiting, pack_prediction
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import check_identifier, parse
 from varifold.serve.core.budget import ModelBudget, ServerBudget
-from varifold.serve.core.database import RESTORE, ROWS, Change, Database, ModelRow, SetAside, Written
+from varifold.serve.core.database import RESTORE, ROWS, RULES, Change, Database, ModelRow, SetAside, Written
 from varifold.serve.core.devices import Devices
 from varifold.serve.core.errors import (
     ConflictError,
@@ -288,17 +288,41 @@ class ModelState:
         return [{"seq": n} for n in range(first, seq + 1)]
 
     def restore(self, data: bytes) -> dict[str, Any]:
-        """Replace the learner with the one in a model file, of the same kind unless the model is new."""
+        """Replace the learner with the one in a model file, of the same kind unless the model is new.
+
+        A model without input rules takes those by which the file's learner was trained.
+        """
         learner = self.budget.server.make(learners.from_bytes, data)
         if self.seq > 0 and (new := learners.kind_of(learner)) != (old := learners.kind_of(self._learner)):
             raise RejectedError(
                 f"the file holds a {new}, and the model {self.name!r} is a {old}; make another model and restore the "
                 "file there"
             )
-        self.learner = learner
+        rules = self._rules_with(learner)
+        self.learner, self.rules = learner, rules
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
-        return {"seq": self.seq, "steps": self.learner.steps}
+        return {"seq": self.seq, "steps": self.learner.steps, "input": rules.to_json()}
+
+    def _rules_with(self, learner: Any) -> InputRules:
+        """Return the input rules, or without any those that a learner's file has."""
+        return self.rules if self.rules.to_json() else InputRules.of_file(learner.reading)
+
+    def differs(self, rules: InputRules) -> bool:
+        """Return whether input rules are given, and are not those of the model."""
+        return rules.to_json() not in ({}, self.rules.to_json())
+
+    def change_rules(self, options: Any) -> dict[str, Any]:
+        """Replace the input rules. The policy that requests labels, and the key, stay."""
+        rules = InputRules.from_json({"ask": self.rules.ask, **options} if isinstance(options, dict) else options)
+        if rules.ask != self.rules.ask:
+            raise RejectedError(f"ask of the model {self.name!r} cannot be changed: leave it out of input")
+        if rules.key not in (None, self._field):
+            raise RejectedError(f"the key of the model {self.name!r} is {self._field!r}, and cannot be {rules.key!r}")
+        self.rules = rules
+        self.seq += 1
+        self._unwritten.changes.append(Change(self.seq, RULES, [write_json(rules.to_json())]))
+        return {"seq": self.seq, "input": rules.to_json()}
 
     def advance(self, partition: Partition, *, learned: int | None = None, sent: int | None = None) -> None:
         """Set how far a partition of Kafka is learned or sent; stored with the changes that were applied so far."""
@@ -831,8 +855,12 @@ class ModelState:
         """Replay a change of the store."""
         if kind == RESTORE:
             self.learner = self.budget.server.make(learners.from_bytes, data)
+            self.rules = self._rules_with(self.learner)
             return
         body = parse(data)
+        if kind == RULES:
+            self.rules = InputRules.from_json(body)
+            return
         if self.detects and "predicted" in body:
             self._label_detected(body)
         elif self.detects:

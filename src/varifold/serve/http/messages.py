@@ -117,21 +117,16 @@ class Request:
         length = self.header(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:
             raise TooLargeError(f"the body has {int(length):,} bytes; at most {most:,} are accepted")
-        message = await self.receive()
-        data: bytes = message.get("body", b"")
-        self.reserve(len(data))
-        if not message.get("more_body"):
-            if len(data) > most:
-                raise TooLargeError(f"the body has more than {most:,} bytes")
-            return data
-        parts, size = [data], len(data)
-        while message.get("more_body"):
+        parts, size, more = [], 0, True
+        while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise RequestError("the connection ended within the body")
-            parts.append(message.get("body", b""))
-            self.reserve(len(parts[-1]))
-            size += len(parts[-1])
+            data: bytes = message.get("body", b"")
+            parts.append(data)
+            self.reserve(len(data))
+            size += len(data)
             if size > most:
                 raise TooLargeError(f"the body has more than {most:,} bytes")
+            more = message.get("more_body", False)
         return b"".join(parts)

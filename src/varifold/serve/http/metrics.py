@@ -110,7 +110,10 @@ _GAUGES: dict[str, tuple[str, Callable[[Model], float]]] = {
     "snapshots": ("Snapshots since the start", lambda m: m.snapshots),
     "snapshot_pause_seconds": ("How long the last snapshot held up the model", _last_pause),
     "snapshot_pause_p99_seconds": ("The 99th percentile of that over 1,000 snapshots", _pause_p99),
-    "stopped": ("1 when the model accepts no changes", lambda m: float(m.stopped is not None)),
+    "stopped": (
+        "1 when the model accepts no changes, or is not recovered",
+        lambda m: float(m.stopped is not None),
+    ),
 }
 
 
@@ -132,6 +135,9 @@ def _model_metrics(app: App) -> Iterator[Metric]:
         gauge = _family("Gauge", f"varifold_model_{name}", text, labels=["model"])
         for model in models:
             gauge.add_metric([model.state.name], value(model))
+        if name == "stopped":
+            for unrecovered in app.models.unrecovered:
+                gauge.add_metric([unrecovered], 1.0)
         yield gauge
     presence = _family("Gauge", "varifold_features", "Features by presence", labels=["model", "presence"])
     for model in models:

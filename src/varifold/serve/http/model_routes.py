@@ -202,9 +202,13 @@ async def digest(app: App, request: Request) -> Response:
 
 
 async def create(app: App, request: Request) -> Response:
-    """Make a new model."""
+    """Make a new model; `input` alone replaces the input rules of one that exists."""
     data = await request.body(app.limits.body)
-    spec = ModelSpec.from_json(bodies.parse(data) if data.strip() else {})
+    description = bodies.parse(data) if data.strip() else {}
+    if description.keys() == {"input"} and request.argument in app.models:
+        model = app.models[request.argument]
+        return Response(encode(await model.change_rules(description["input"])))
+    spec = ModelSpec.from_json(description)
     model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
     return json_response(summary(model), 201)
 

@@ -72,7 +72,7 @@ _MADE = _object(
     method={"type": "string", "default": "auto"},
     params={"type": "object"},
     key={"type": ["string", "null"]},
-    max_keys={"type": ["integer", "null"], "minimum": 1, "description": "Most learners by key."},
+    max_keys={"type": ["integer", "null"], "minimum": 1, "description": "Most learners by key; null keeps all."},
     input={"type": "object", "description": "Rules for reading records."},
     ask={
         "type": ["object", "null"],
@@ -136,7 +136,15 @@ _ERRORS = {
 # path, method, summary, body, response, status, further errors
 _ROUTES: list[tuple[str, str, str, Any, Any, int, dict[int, str]]] = [
     ("/models", "get", "List the models", None, {"type": "object"}, 200, {}),
-    ("/models/{model}", "put", "Make a model", _MADE, {"type": "object"}, 201, {409: "exists already"}),
+    (
+        "/models/{model}",
+        "put",
+        "Make a model; input alone replaces the input rules of one that exists (200)",
+        _MADE,
+        {"type": "object"},
+        201,
+        {409: "exists already"},
+    ),
     ("/models/{model}", "get", "Method, parameters, steps and memory of a model", None, {"type": "object"}, 200, {}),
     ("/models/{model}/digest", "get", "Digest of a model's state", None, {"type": "object"}, 200, {}),
     ("/models/{model}", "delete", "Remove a model permanently", None, {"type": "object"}, 200, {}),
