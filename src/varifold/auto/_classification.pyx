@@ -374,7 +374,7 @@ cdef class ClassificationMixture(Model):
         return &self.categories.bounded if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else v
 
     cdef Py_ssize_t origin(self, int e, Py_ssize_t i) noexcept nogil:
-        """Return the entry of the instance from which entry i of what the expert sees was made."""
+        """Return the position, in the instance, of the feature that the expert sees at position i."""
         return self.categories.origin[i] if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else i
 
     cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:
