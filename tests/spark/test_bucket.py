@@ -19,7 +19,6 @@ from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
 from varifold.spark.keyed import Detection, Keyed, Output
 from varifold.spark.layout import Row
-from varifold.spark.row_state import RowState
 
 
 class Memory:
@@ -290,32 +289,6 @@ def test_instances_wait_in_the_librarys_queue() -> None:
     assert isinstance(keyed.waiting, LabelQueue)
     assert [(held[0], held[2]) for held in keyed.waiting.dump()["waiting"]] == [(2, rows[1].line), (3, rows[2].line)]
     assert "already waits for its label" in str(outputs[-1].problem)
-
-
-def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
-    """The store of applyInPandasWithState: written as one row, read again, to the bit."""
-    lines, answers, expected = rows_of(4, 60), [], []
-    row, memory = None, Memory()
-    for start in range(0, len(lines), 37):
-        piece = lines_of(lines[start : start + 37])
-        store = RowState.from_row(row)
-        Bucket("rows", 1, plan(), store, Cache()).run(piece, answers.append)
-        row = store.row()
-        Bucket("memory", 1, plan(), memory, Cache()).run(piece, expected.append)
-    assert answers == expected
-    held = RowState.from_row(row)
-    assert list(held.log()) == list(memory.log())
-    assert {key: held.snapshot(key) for key in memory.keys} == memory.keys
-    assert held.token()[2:] == memory.held[2:]
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data[:20] + b"?" + data[21:]])
-def test_a_row_that_is_damaged_is_told(damage: Any) -> None:
-    store = RowState.from_row(None)
-    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(rows_of(2, 20)), lambda answer: None)
-    *token, log, keys = store.row()
-    with pytest.raises(ModelFileError, match="state of a bucket"):
-        RowState.from_row((*token, log, damage(keys)))
 
 
 def test_another_number_of_buckets_or_another_model_is_refused() -> None:
