@@ -10,7 +10,7 @@ import pytest
 from river import naive_bayes
 
 import varifold
-from varifold import AROW, OLVF, GaussianNB, Vote, checks
+from varifold import AROW, OLVF, GaussianNB, TailDetector, Vote, checks
 from varifold.base import files
 from varifold.base.shares import share_of
 from varifold.checks.material import learn, stream
@@ -72,9 +72,11 @@ def test_learners_of_others_vote_but_are_not_saved() -> None:
 def test_what_cannot_vote_is_rejected() -> None:
     arow = AROW()
     for given, message in (
-        ([], "at least one"),
-        ([AROW], "must hold classifiers"),
-        ([arow, arow], "each one once"),
+        ([], "list of classifiers, each one once. Got none"),
+        (3, "Got a int instead"),
+        ([AROW], "Got the class AROW in it"),
+        ([TailDetector()], "Got a TailDetector in it"),
+        ([arow, arow], "Got one of them twice"),
     ):
         with pytest.raises(ParameterError, match=message):
             Vote(given)

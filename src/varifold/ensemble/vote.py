@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,23 @@ from varifold.base.shares import share_of
 from varifold.errors import FeatureNameError, ModelFileError, ParameterError
 
 METHOD = "vote"
+
+
+def checked_learners(owner: str, learners: Any, kind: str, fits: Callable[[Any], bool]) -> list[Any]:
+    """Return the learners of an ensemble as a list; raise an error unless each fits and is there once."""
+    rule = f"The 'learners' parameter of {owner} must be a list of {kind}, each one once."
+    if not isinstance(learners, Iterable):
+        raise ParameterError(f"{rule} Got a {type(learners).__name__} instead.")
+    checked = list(learners)
+    for learner in checked:
+        if isinstance(learner, type) or not fits(learner):
+            name = f"the class {learner.__name__}" if isinstance(learner, type) else f"a {type(learner).__name__}"
+            raise ParameterError(f"{rule} Got {name} in it.")
+    if not checked:
+        raise ParameterError(f"{rule} Got none.")
+    if len({id(learner) for learner in checked}) < len(checked):
+        raise ParameterError(f"{rule} Got one of them twice.")
+    return checked
 
 
 class Vote(Saved, river_base.Classifier):
@@ -48,19 +65,7 @@ class Vote(Saved, river_base.Classifier):
     _task = "classification"
 
     def __init__(self, learners: Iterable[Any]) -> None:
-        if not isinstance(learners, Iterable):
-            raise ParameterError(f"The 'learners' parameter of Vote must be a list of classifiers. Got {learners!r}.")
-        self.learners = list(learners)
-        if not self.learners:
-            raise ParameterError("The 'learners' parameter of Vote must hold at least one classifier. Got none.")
-        for learner in self.learners:
-            if isinstance(learner, type) or not hasattr(learner, "predict_proba_one"):
-                raise ParameterError(
-                    "The 'learners' parameter of Vote must hold classifiers with learn_one and predict_proba_one. "
-                    f"Got {learner!r} instead."
-                )
-        if len({id(learner) for learner in self.learners}) < len(self.learners):
-            raise ParameterError("The 'learners' parameter of Vote must hold classifiers, each one once.")
+        self.learners = checked_learners("Vote", learners, "classifiers", lambda one: hasattr(one, "predict_proba_one"))
         self.reading: Mapping[str, Any] = {}
         self._learned = 0
         self._labels: dict[Any, None] = {}
