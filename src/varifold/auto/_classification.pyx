@@ -210,7 +210,7 @@ cdef class ClassificationMixture(Model):
         return 0
 
     cdef int declare_scratch(self, int k) except -1:
-        """Declare what the table of experts says of each, and what is computed for the instance at hand."""
+        """Declare the fields of the table of experts, and what is computed for the instance at hand."""
         self.arrays.scratch(&self.pausing, fixed(k))
         self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.restarts, fixed(k))
@@ -257,7 +257,7 @@ cdef class ClassificationMixture(Model):
         return 0
 
     cdef int describe_experts(self, experts) except -1:
-        """Note what the table says of each expert, and what its model is."""
+        """Copy the fields of each expert's entry in the table, and note its model."""
         cdef int e
         self.categories_at = -1
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):

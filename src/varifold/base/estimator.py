@@ -83,7 +83,7 @@ class Estimator(Saved, river_base.Estimator):
 
     @undisturbed
     def _latest_features(self, most: int) -> dict[Name, Feature]:
-        """Return the features that were seen last, at most so many."""
+        """Return the features that were seen last, at most `most`."""
         space = self._engine.space
         slots = space.live()
         if len(slots) > most:
