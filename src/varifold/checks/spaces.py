@@ -78,8 +78,8 @@ def outcomes_elsewhere(learners: Sequence[Any]) -> list[str]:
     )
     message = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
     assert child.returncode == 0, f"another process could not run the learner (is its class in a module?): {message}"
-    found: list[str] = json.loads(child.stdout)
-    return found
+    digests: list[str] = json.loads(child.stdout)
+    return digests
 
 
 def check_changing_features(learner: Any) -> None:

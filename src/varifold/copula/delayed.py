@@ -110,7 +110,7 @@ class DelayedOVFM(river_base.Classifier):
         """Return the present values as floats; reject anything but finite numbers."""
         if not isinstance(x, Mapping):
             raise DataError(f"the instance is of type {type(x).__name__}; pass a mapping of feature names to numbers")
-        found: dict[Any, float] = {}
+        values: dict[Any, float] = {}
         for name, value in x.items():
             if isinstance(value, str):
                 raise DataError(f"the column {name!r} holds strings; DelayedOVFM accepts numbers only, so encode them")
@@ -125,8 +125,8 @@ class DelayedOVFM(river_base.Classifier):
             if math.isinf(number):
                 raise FeatureValueError(f'feature {name!r} is {number}; drop the key or pass None for "not observed"')
             if not math.isnan(number):
-                found[name] = max(-LARGEST, min(LARGEST, number))
-        return found
+                values[name] = max(-LARGEST, min(LARGEST, number))
+        return values
 
     def _label(self, y: Any) -> Any:
         """Return the label as a plain object."""

@@ -107,10 +107,10 @@ class KeyedLearner(Saved):
     @exclusive
     def learner(self, key: Key) -> VaryingLearner | None:
         """Return the learner of a key, None before the key was learned."""
-        found = self._here.get(key)
-        if found is not None:
+        learner = self._here.get(key)
+        if learner is not None:
             self._here.move_to_end(key)
-            return found
+            return learner
         if key not in self._known:
             return None
         back = self._decoded(self._spill.read(key))
@@ -165,8 +165,8 @@ class KeyedLearner(Saved):
         return list(self._here.values())
 
     def _decoded(self, data: bytes) -> VaryingLearner:
-        found: VaryingLearner = type(self._blank).from_bytes(data)
-        return found
+        learner: VaryingLearner = type(self._blank).from_bytes(data)
+        return learner
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
         if not isinstance(x, Mapping) and not hasattr(x, "keys"):

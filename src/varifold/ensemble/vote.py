@@ -114,18 +114,21 @@ class Vote(Saved, river_base.Classifier):
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
         """Predict the most probable label; None before any label was learned. Changes nothing."""
-        found = self.predict_proba_one(x)
-        return max(found, key=found.__getitem__) if found else None
+        probabilities = self.predict_proba_one(x)
+        return max(probabilities, key=probabilities.__getitem__) if probabilities else None
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the mean of the learners' probabilities; empty before any label was learned. Changes nothing."""
         return self._mean([learner.predict_proba_one(x) for learner in self.learners])
 
     def _mean(self, given: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
-        voters = [found for found in given if found]
+        voters = [probabilities for probabilities in given if probabilities]
         if not voters:
             return {}
-        return {label: sum(found.get(label, 0.0) for found in voters) / len(voters) for label in self._labels}
+        return {
+            label: sum(probabilities.get(label, 0.0) for probabilities in voters) / len(voters)
+            for label in self._labels
+        }
 
     # ------------------------------------------------------------------ many instances
 
@@ -150,11 +153,11 @@ class Vote(Saved, river_base.Classifier):
     def predict_proba_many(self, X: Any) -> Any:
         """Return what `predict_proba_one` returns for each instance; for a frame, a frame with one column per label."""
         frames.check_columns(self._labels, X)
-        found = self._probabilities(X)
+        probabilities = self._probabilities(X)
         if not frames.is_frame(X):
-            return found
-        table = np.array([[p[label] for label in self._labels] for p in found if p])
-        return frames.probability_table(self.classes, table.reshape(len(found), len(self._labels)), X)
+            return probabilities
+        table = np.array([[p[label] for label in self._labels] for p in probabilities if p])
+        return frames.probability_table(self.classes, table.reshape(len(probabilities), len(self._labels)), X)
 
     def _probabilities(self, X: Any) -> list[dict[Any, float]]:
         block = to_block(X)
@@ -170,11 +173,11 @@ class Vote(Saved, river_base.Classifier):
         """Predict each instance, then learn it; return the predictions in the form of `predict_many`."""
         block = to_block(X, y, w)
         frames.check_labels([*self._labels, *block.labels.values], X)
-        found = []
+        predictions = []
         for x, label, weight in self._labelled(block):
-            found.append(self.predict_one(x))
+            predictions.append(self.predict_one(x))
             self.learn_one(x, label, weight)
-        return frames.label_column(found, X)
+        return frames.label_column(predictions, X)
 
     # ------------------------------------------------------------------ looking inside
 
