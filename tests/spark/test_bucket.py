@@ -13,7 +13,7 @@ import pytest
 
 import varifold
 from varifold.ask import AskPolicy
-from varifold.ask.estimate import Estimator
+from varifold.ask.estimate import ErrorEstimator
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
@@ -385,7 +385,7 @@ def test_drawn_rows_estimate_the_error_that_requested_ones_exaggerate() -> None:
         drawn = [one for one in waiting if one.drawn]
         asked = [one.id for one in waiting if one.ask]
         true.append(sum(wrong.values()) / len(waiting))
-        outcomes = Estimator()
+        outcomes = ErrorEstimator()
         for one in drawn:
             outcomes.add(not wrong[one.id], one.drawn)
         estimates.append(outcomes.estimate())

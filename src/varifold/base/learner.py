@@ -15,7 +15,7 @@ from varifold._engine.models.model import Model
 from varifold.base.coverages import Coverages, coverage_index, plain_coverages
 from varifold.base.declared import declared
 from varifold.base.estimator import Estimator, Name, undisturbed
-from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
+from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate_fields
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
@@ -59,7 +59,7 @@ class VaryingLearner(Estimator):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        validate(type(self).__name__, self._constraints(), self.__dict__)
+        validate_fields(self, self._constraints())
         self.coverages = plain_coverages(self.coverages)
         self._engine = self._make_engine()
 

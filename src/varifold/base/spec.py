@@ -152,7 +152,7 @@ class ModelSpec:
         """Make a new learner."""
         return self.cls(**{k: v.spec() if isinstance(v, Nested) else v for k, v in self.params})
 
-    def takes(self, parameter: str) -> bool:
+    def accepts(self, parameter: str) -> bool:
         """Return whether the learner has this parameter."""
         return parameter in _accepted(self.cls)
 

@@ -38,7 +38,7 @@ def spec_of(cell: Cell) -> ModelSpec:
     """
     spec = parse_model(cell.model, imports=True, detectors=True)
     given = {key: parse_value(text, imports=True) for key, text in parameters(cell.overrides, cell.overrides).items()}
-    return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
+    return spec.having(**{k: v for k, v in given.items() if spec.accepts(k) and k not in dict(spec.params)})
 
 
 def measure(cell: Cell) -> Outcome:

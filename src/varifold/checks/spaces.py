@@ -266,7 +266,7 @@ def check_bounded_memory(learner: Any) -> None:
     assert len(model.features) <= 24, "one instance wider than the bound broke it"
 
 
-def takes_bound(learner: Any) -> bool:
+def has_max_features(learner: Any) -> bool:
     """Return whether the learner has the parameters max_features and evict."""
     return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)
 

@@ -17,7 +17,7 @@ from varifold._engine.names.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
 from varifold.base import Block
 from varifold.base.declared import declared
-from varifold.base.params import AnyOf, Constraint, Integer, Real, validate
+from varifold.base.params import AnyOf, Constraint, Integer, Real, validate_fields
 from varifold.copula.buffer import BufferCopula
 from varifold.errors import DataError, FeatureValueError, ParameterError
 
@@ -94,7 +94,7 @@ class DelayedOVFM(river_base.Classifier):
     keep: float | None = None
 
     def __post_init__(self) -> None:
-        validate(type(self).__name__, self._constraints, self.__dict__)
+        validate_fields(self, self._constraints)
         if self.c == self.gamma_min == 0:
             raise ParameterError("DelayedOVFM needs c > 0 or gamma_min > 0; with both 0 the correlation never moves")
         self.classes: list[Any] = []

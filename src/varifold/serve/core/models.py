@@ -62,7 +62,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelDescription:
     """A model to make."""
 
     method: str = "auto"
@@ -71,7 +71,7 @@ class ModelSpec:
     rules: InputRules = field(default_factory=InputRules)
 
     @classmethod
-    def from_json(cls, body: Any) -> ModelSpec:
+    def from_json(cls, body: Any) -> ModelDescription:
         """Check the description of a model in a request or a configuration."""
         if not isinstance(body, dict):
             raise RejectedError(f"a model is described by an object or a table, not by {str(body)[:60]!r}")

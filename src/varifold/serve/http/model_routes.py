@@ -25,7 +25,7 @@ from varifold.serve.core.errors import (
     StoppedError,
 )
 from varifold.serve.core.group_commit import Acknowledgement
-from varifold.serve.core.models import Model, ModelSpec
+from varifold.serve.core.models import Model, ModelDescription
 from varifold.serve.core.state import ModelState
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
@@ -203,7 +203,7 @@ async def digest(app: App, request: Request) -> Response:
 async def create(app: App, request: Request) -> Response:
     """Make a new model."""
     data = await request.body(app.limits.body)
-    spec = ModelSpec.from_json(bodies.parse(data) if data.strip() else {})
+    spec = ModelDescription.from_json(bodies.parse(data) if data.strip() else {})
     model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules)
     return json_response(summary(model), 201)
 
