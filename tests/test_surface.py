@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import runpy
 import subprocess
@@ -195,3 +196,11 @@ def test_the_version_is_written_in_one_place() -> None:
         assert f'"{printed}"' not in (ROOT / name).read_text(), name
         assert f"'{printed}'" not in (ROOT / name).read_text(), name
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", printed)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_parameter_is_documented(name: str) -> None:
+    """The section names each, or refers to the class that describes it."""
+    section = (inspect.getdoc(CLASSES[name]) or "").partition("Parameters\n---")[2].partition("\n\n")[0]
+    heads = {word for line in section.splitlines() if line[:1].strip() for word in re.split(r", ", line)}
+    assert set(inspect.signature(CLASSES[name]).parameters) <= heads
