@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from river import base as river_base
 from varifold.base import Block, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import is_detector, is_regressor
-from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, instances
+from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, exclusive, instances
 from varifold.ensemble._spill_file import Key
 from varifold.errors import DataError, ParameterError
 
@@ -243,16 +244,16 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     _method = "perkeydetector"
     _task = "detection"
 
+    @exclusive
     def learn_one(self, x: Mapping[Any, Any]) -> None:  # type: ignore[override]
         """Learn one instance with the detector of its key; make one for a new key."""
-        with self._lock:
-            self._learn(x)
+        self._learn(x)
 
+    @exclusive
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
         rows = list(instances(X))
-        for i, x in enumerate(rows):
-            self._check_row(i, x, 0.0)
+        self._check_rows(rows, itertools.repeat(None))
         for x in rows:
             self.learn_one(x)
 
