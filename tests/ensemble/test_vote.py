@@ -14,7 +14,7 @@ from varifold import AROW, OLVF, GaussianNB, TailDetector, Vote, checks
 from varifold.base import files
 from varifold.base.shares import share_of
 from varifold.checks.material import learn, stream
-from varifold.errors import FeatureNameError, ModelFileError, ParameterError, VarifoldError
+from varifold.errors import DataError, FeatureNameError, ModelFileError, ParameterError, VarifoldError
 
 
 @pytest.mark.parametrize("learner", [Vote([AROW(), AROW(r=3.0), GaussianNB()]), Vote([varifold.ORF3V(seed=1), AROW()])])
@@ -67,6 +67,15 @@ def test_learners_of_others_vote_but_are_not_saved() -> None:
     assert vote.predict_many([{"f": 1.0}, {"f": 0.0}]) == [True, False]
     with pytest.raises(ModelFileError, match="holds a GaussianNB, which a model file cannot hold"):
         vote.to_bytes()
+
+
+def test_many_without_labels_are_rejected() -> None:
+    vote = Vote([AROW()])
+    for call in (vote.learn_many, vote.predict_learn_many):
+        with pytest.raises(DataError, match="y is missing"):
+            call([{"f": 1.0}])
+    vote.learn_many([{"f": 1.0}, {"f": 2.0}], [True, None])
+    assert vote.steps == 1
 
 
 def test_what_cannot_vote_is_rejected() -> None:

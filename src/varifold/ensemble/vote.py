@@ -11,7 +11,7 @@ from river import base as river_base
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold.base import files, frames
-from varifold.base.blocks import to_block
+from varifold.base.blocks import learned_block, to_block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.base.shares import share_of
@@ -134,8 +134,11 @@ class Vote(Saved, river_base.Classifier):
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order; X is anything that `VaryingClassifier.learn_many` accepts."""
-        for x, label, weight in self._labelled(to_block(X, y, w)):
+        for x, label, weight in self._labelled(learned_block(X, y, w, self._knows)):
             self.learn_one(x, label, weight)
+
+    def _knows(self, name: Any) -> bool:
+        return any(isinstance(learner, VaryingClassifier) and learner._knows(name) for learner in self.learners)
 
     def _labelled(self, block: Block) -> list[tuple[dict[Any, Any], Any, float]]:
         """Return instances, labels and weights; reject all of them if a name of one clashes."""
@@ -171,7 +174,7 @@ class Vote(Saved, river_base.Classifier):
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
         """Predict each instance, then learn it; return the predictions in the form of `predict_many`."""
-        block = to_block(X, y, w)
+        block = learned_block(X, y, w, self._knows)
         frames.check_labels([*self._labels, *block.labels.values], X)
         predictions = []
         for x, label, weight in self._labelled(block):
