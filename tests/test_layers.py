@@ -45,6 +45,14 @@ def test_compiled_modules_import_only_what_is_below() -> None:
     assert not wrong
 
 
+def test_the_drawing_in_contributing_shows_the_layers() -> None:
+    """Packages joined by | may not import each other, those joined by a comma may."""
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    drawing = (ROOT / "CONTRIBUTING.md").read_text().split("    src/varifold/\n")[1].split("    tests/")[0]
+    drawn = [re.split(r"  +", line.strip())[0] for line in drawing.splitlines()]
+    assert drawn == [layer.replace(" :", ",").removesuffix(" | _version") for layer in contract["layers"]]
+
+
 IMPORT = re.compile(r"^[ ]*from [\w.]+ c?import (\([^)]*\)|[^(\n]+)|^[ ]*c?import ([\w., ]+)", re.M)
 
 

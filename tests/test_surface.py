@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,3 +198,25 @@ def test_the_version_is_written_in_one_place() -> None:
         assert f'"{printed}"' not in (ROOT / name).read_text(), name
         assert f"'{printed}'" not in (ROOT / name).read_text(), name
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", printed)
+
+
+def documented() -> Iterator[Any]:
+    """Yield the public classes and functions that have a section of parameters."""
+    yield from CLASSES.values()
+    for name in ("streams", "evaluate", "bench", "monitor", "ask", "sklearn", "spark", "serve.client"):
+        module = importlib.import_module(f"varifold.{name}")
+        for public in getattr(module, "__all__", [name for name in dir(module) if name[0].isupper()]):
+            made = getattr(module, public)
+            if callable(made) and "Parameters\n---" in (inspect.getdoc(made) or ""):
+                yield made
+
+
+def test_every_parameter_is_documented() -> None:
+    """The section names each; what it says may refer to another class."""
+    checked = 0
+    for made in documented():
+        section = (inspect.getdoc(made) or "").partition("Parameters\n---")[2].partition("\n\n")[0]
+        heads = {word for line in section.splitlines() if line[:1].strip() for word in re.split(r", ", line)}
+        assert set(inspect.signature(made).parameters) <= heads, made
+        checked += 1
+    assert checked > 60

@@ -8,7 +8,7 @@ from river import linear_model, naive_bayes, neighbors, preprocessing, tree
 
 from varifold import AROW, AutoClassifier
 from varifold.ask import POLICIES, AskingClassifier, AskPolicy
-from varifold.ask.estimate import Estimator
+from varifold.ask.estimate import ErrorEstimator
 from varifold.ask.worth import Regions, entropy, expected_gradient, margin
 from varifold.errors import ParameterError
 from varifold.evaluate import prequential, repeat
@@ -199,7 +199,7 @@ def test_one_row_of_each_stratum_is_drawn():
 def test_the_estimate_is_that_of_its_equations():
     rng = np.random.default_rng(0)
     wrong, chances, claims = (rng.random(200) < 0.3), rng.uniform(0.1, 1.0, size=200), rng.uniform(0.5, 1.0, size=200)
-    sums = Estimator()
+    sums = ErrorEstimator()
     for value, chance, claim in zip(wrong.tolist(), chances.tolist(), claims.tolist(), strict=True):
         sums.add(not value, chance, claim)
     w = 1.0 / chances
@@ -254,7 +254,7 @@ def test_two_standard_errors_contain_the_true_error_in_95_percent_of_all_cases()
     for of_all, rate in itertools.product((0.01, 0.02, 0.04), (1.0, 2.0, 4.0)):  # errors of 25, 17 and 10 %
         for _ in range(300):
             truth, wrong, chances = drawn(rng, 2500, rate, of_all)
-            sums = Estimator()
+            sums = ErrorEstimator()
             for one, chance in zip(wrong.tolist(), chances.tolist(), strict=True):
                 sums.add(not one, chance)
             held.append(abs(sums.estimate().error - truth) < 2.0 * sums.estimate().standard_error)
@@ -262,12 +262,12 @@ def test_two_standard_errors_contain_the_true_error_in_95_percent_of_all_cases()
 
 
 def test_outcomes_that_are_all_equal_do_not_make_the_error_certain():
-    sums = Estimator()
+    sums = ErrorEstimator()
     for _ in range(10):
         sums.add(True, 0.1)
     assert sums.estimate().error == 0.0
     assert sums.estimate().standard_error > 0.07
-    certain = Estimator()
+    certain = ErrorEstimator()
     for right in (True, True, False):
         certain.add(right, 1.0)
     assert (certain.estimate().error, certain.estimate().standard_error) == (1 / 3, 0.0)

@@ -17,6 +17,7 @@ import pytest
 from scipy import sparse
 
 import varifold
+from varifold.base.registry import transformers
 from varifold.checks.material import state
 from varifold.errors import DataError, ModelFileError, ParameterError, UnknownNameError, VarifoldError
 
@@ -198,3 +199,22 @@ def test_no_whole_number_overflows_compiled_code(name: str) -> None:
         for value in (2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**400):
             with contextlib.suppress(VarifoldError):  # any other error fails the test
                 cls(**{parameter: value})
+
+
+METHODS: dict[str, Any] = {**varifold.models, **varifold.detectors, **transformers}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_parameters_that_are_arrays_are_rejected_by_name(name: str) -> None:
+    for parameter in METHODS[name]._constraints().keys() & METHODS[name]()._get_params().keys():
+        with pytest.raises(ParameterError, match=f"The '{parameter}' parameter of"):
+            METHODS[name](**{parameter: np.array([1, 2])})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_parameters_may_be_strings_of_numpy(name: str) -> None:
+    """A search over an array of choices passes them."""
+    texts = {key: text for key, text in METHODS[name]()._get_params().items() if isinstance(text, str)}
+    made = METHODS[name](**{key: np.str_(text) for key, text in texts.items()})
+    assert all(type(made._get_params()[key]) is str for key in texts)
+    assert made.to_bytes() == METHODS[name]().to_bytes()

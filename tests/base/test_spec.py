@@ -44,8 +44,8 @@ def test_each_call_makes_a_new_learner_and_specs_travel():
     assert spec() is not spec()
     assert spec().r == 3
     assert spec.having(r=4)().r == 4
-    assert spec.takes("r")
-    assert not spec.takes("C")
+    assert spec.accepts("r")
+    assert not spec.accepts("C")
 
 
 class Around:

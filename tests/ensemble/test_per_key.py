@@ -21,12 +21,13 @@ import pytest
 from river import linear_model
 
 import varifold
-from varifold import AROW, AROWRegressor, PerKey, PerKeyRegressor
+from varifold import AROW, AROWRegressor, GaussianNB, PerKey, PerKeyDetector, PerKeyRegressor
 from varifold.base import files
 from varifold.ensemble._spill_file import SpillFile
 from varifold.errors import (
     BusyLearnerError,
     DataError,
+    FeatureNameError,
     FeatureValueError,
     ModelFileError,
     ParameterError,
@@ -393,8 +394,7 @@ def test_learners_that_no_file_can_hold_are_rejected() -> None:
 @pytest.mark.parametrize(
     ("rows", "targets", "message"),
     [
-        ([{"device": "a", "f": 1.0}] * 3, [1.0, float("nan"), 2.0], "instance 1 has no target"),
-        ([{"device": "a", "f": 1.0}] * 3, None, "instance 0 has no target"),
+        ([{"device": "a", "f": 1.0}] * 3, None, "y is missing; pass a target per instance"),
         ([{"device": "a", "f": 1.0}] * 2, [1.0], "1 labels or targets for 2 instances"),
         ([{"device": "a", "f": 1.0}, {"f": 1.0}], [1.0, 2.0], "instance 1: the key 'device' is None"),
         ([{"device": "a", "f": 1.0}, {"device": "a", "f": float("inf")}], [1.0, 2.0], "instance 1: feature 'f'"),
@@ -609,3 +609,27 @@ def test_with_a_bound_of_keys_the_disk_is_bounded() -> None:
     size = model._spill.size_of(495)
     assert model.keys == [495, 496, 497, 498, 499]
     assert os.fstat(model._spill._fd).st_size < 1_000 + 10 * size
+
+
+def test_missing_labels_among_many_are_learned_as_one_by_one() -> None:
+    rows = [{"device": "ab"[i % 2], "f": float(i % 5)} for i in range(40)]
+    labels = ["high" if i % 5 > 2 else "low" if i % 3 else None for i in range(40)]
+    for blank in (AROW(), GaussianNB()):
+        one, many = PerKey(blank, key="device"), PerKey(blank, key="device")
+        for x, y in zip(rows, labels, strict=True):
+            one.learn_one(x, y)
+        many.learn_many(rows, labels)
+        assert many.to_bytes() == one.to_bytes()
+    many_numbers = PerKeyRegressor(AROWRegressor(), key="device")
+    many_numbers.learn_many(rows, [None if y is None else float(len(y)) for y in labels])
+    assert many_numbers.steps == sum(y is not None for y in labels)
+
+
+def test_a_name_that_two_rows_use_for_different_features_changes_nothing() -> None:
+    for model, truth in ((PerKey(AROW(), key="d"), [[0, 1]]), (PerKeyDetector("taildetector", key="d"), [])):
+        before = model.to_bytes()
+        with pytest.raises(FeatureNameError, match="instance 1: feature 'f=v' is both"):
+            model.learn_many([{"d": 1, "f=v": 1.0}, {"d": 1, "f": "v"}], *truth)
+        assert model.to_bytes() == before
+        model.learn_many([{"d": 1, "f=v": 1.0}, {"d": 2, "f": "v"}], *truth)  # keys have features of their own
+        assert model.steps == 2

@@ -10,11 +10,11 @@ import pytest
 from river import naive_bayes
 
 import varifold
-from varifold import AROW, OLVF, GaussianNB, Vote, checks
+from varifold import AROW, OLVF, GaussianNB, TailDetector, Vote, checks
 from varifold.base import files
 from varifold.base.shares import share_of
 from varifold.checks.material import learn, stream
-from varifold.errors import FeatureNameError, ModelFileError, ParameterError, VarifoldError
+from varifold.errors import DataError, FeatureNameError, ModelFileError, ParameterError, VarifoldError
 
 
 @pytest.mark.parametrize("learner", [Vote([AROW(), AROW(r=3.0), GaussianNB()]), Vote([varifold.ORF3V(seed=1), AROW()])])
@@ -69,12 +69,23 @@ def test_learners_of_others_vote_but_are_not_saved() -> None:
         vote.to_bytes()
 
 
+def test_many_without_labels_are_rejected() -> None:
+    vote = Vote([AROW()])
+    for call in (vote.learn_many, vote.predict_learn_many):
+        with pytest.raises(DataError, match="y is missing"):
+            call([{"f": 1.0}])
+    vote.learn_many([{"f": 1.0}, {"f": 2.0}], [True, None])
+    assert vote.steps == 1
+
+
 def test_what_cannot_vote_is_rejected() -> None:
     arow = AROW()
     for given, message in (
-        ([], "at least one"),
-        ([AROW], "must hold classifiers"),
-        ([arow, arow], "each one once"),
+        ([], "list of classifiers, each one once. Got none"),
+        (3, "Got a int instead"),
+        ([AROW], "Got the class AROW in it"),
+        ([TailDetector()], "Got a TailDetector in it"),
+        ([arow, arow], "Got one of them twice"),
     ):
         with pytest.raises(ParameterError, match=message):
             Vote(given)

@@ -82,7 +82,9 @@ def test_a_rejected_instance_changes_nothing() -> None:
     assert model.to_bytes() == before
 
 
-@pytest.mark.parametrize("learners", [[], [varifold.AROW()], [varifold.TailDetector], [varifold.TailDetector()] * 2])
-def test_what_is_no_list_of_detectors_is_rejected(learners: list[Any]) -> None:
-    with pytest.raises(ParameterError, match="must hold detectors"):
+@pytest.mark.parametrize(
+    "learners", [[], 3, None, [varifold.AROW()], [varifold.TailDetector], [varifold.TailDetector()] * 2]
+)
+def test_what_is_no_list_of_detectors_is_rejected(learners: Any) -> None:
+    with pytest.raises(ParameterError, match=r"must be a list of detectors, each one once\. Got"):
         varifold.VoteDetector(learners)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.fobos import PlainFOBOS
-from tests.oracles.harness import ONE, SETTINGS, walk
+from tests.oracles.harness import ONE, SETTINGS, follow_in
 from varifold import FOBOS
 
 
@@ -10,7 +10,7 @@ from varifold import FOBOS
 @pytest.mark.parametrize("lam", [0.0, 1e-3, 0.1])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_lazy_thresholds_equal_eager_ones(loss, lam, setting):
-    walk(
+    follow_in(
         lambda **kw: FOBOS(eta=0.5, lam=lam, loss=loss, **kw),
         lambda: PlainFOBOS(0.5, lam, loss, intercept=ONE),
         setting,

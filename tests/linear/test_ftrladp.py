@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.ftrladp import PlainFTRLADP
-from tests.oracles.harness import SETTINGS, OneVsRest, follow, walk
+from tests.oracles.harness import SETTINGS, OneVsRest, follow, follow_in
 from varifold import FTRLADP
 
 FORMS = [
@@ -21,7 +21,7 @@ FORMS = [
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_follows_the_equations(form, setting):
-    walk(lambda **kw: FTRLADP(**form, **kw), lambda: PlainFTRLADP(**form), setting)
+    follow_in(lambda **kw: FTRLADP(**form, **kw), lambda: PlainFTRLADP(**form), setting)
 
 
 def drifting(n, d, seed):

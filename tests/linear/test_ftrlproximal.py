@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.ftrlproximal import PlainFTRLProximal
-from tests.oracles.harness import ONE, SETTINGS, follow, stream, walk
+from tests.oracles.harness import ONE, SETTINGS, follow, follow_in, stream
 from varifold import FTRLProximal
 
 FORMS = [{}, {"alpha": 0.5, "beta": 0.1, "L1": 0.5, "L2": 0.3}, {"L1": 3.0}]
@@ -12,7 +12,7 @@ FORMS = [{}, {"alpha": 0.5, "beta": 0.1, "L1": 0.5, "L2": 0.3}, {"L1": 3.0}]
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_follows_the_equations(form, setting):
     whole = {"alpha": 0.1, "beta": 1.0, "L1": 0.0, "L2": 0.0, **form}
-    walk(lambda **kw: FTRLProximal(**form, **kw), lambda: PlainFTRLProximal(**whole, intercept=ONE), setting)
+    follow_in(lambda **kw: FTRLProximal(**form, **kw), lambda: PlainFTRLProximal(**whole, intercept=ONE), setting)
 
 
 def test_l1_gives_exact_zeros():

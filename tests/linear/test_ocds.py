@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles.harness import ONE, SETTINGS, walk
+from tests.oracles.harness import ONE, SETTINGS, follow_in
 from tests.oracles.ocds import PlainOCDS
 from varifold import OCDS
 
@@ -19,7 +19,7 @@ FORMS = [
 def test_follows_the_equations(form, setting):
     whole = {"alpha": 1.0, "beta1": 0.0, "beta2": 0.0, "gamma": 1.0, "T": 16, "max_dense": 512, **form}
     known = []
-    walk(
+    follow_in(
         lambda **kw: OCDS(**form, majority_bias=False, **kw),  # margins of 1e-12 occur: whose sign is rounding
         lambda: PlainOCDS(**whole, intercept=ONE, known=known),
         setting,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles.harness import ONE, SETTINGS, walk
+from tests.oracles.harness import ONE, SETTINGS, follow_in
 from tests.oracles.pa import PlainOLSF
 from varifold import OLSF
 
@@ -21,7 +21,7 @@ def test_follows_the_equations(form, setting):
         setting = {**setting, "scale": "none"}  # scaled, the first values of all features are equal: truncation ties
     known = set()
     bias = form["lam"] != 0.5  # there two weights cancel at the third step: the sign of what is left is rounding
-    walk(
+    follow_in(
         lambda **kw: OLSF(**form, majority_bias=bias, **kw),
         lambda: PlainOLSF(**form, intercept=ONE, known=known),
         setting,

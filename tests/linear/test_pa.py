@@ -1,6 +1,6 @@
 import pytest
 
-from tests.oracles.harness import SETTINGS, walk
+from tests.oracles.harness import SETTINGS, follow_in
 from tests.oracles.pa import PlainPA
 from varifold import PA
 
@@ -8,7 +8,7 @@ from varifold import PA
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("mode", ["pa", "pa1", "pa2"])
 def test_follows_the_equations(mode, setting):
-    walk(lambda **kw: PA(C=0.05, mode=mode, **kw), lambda: PlainPA(mode, 0.05), setting)
+    follow_in(lambda **kw: PA(C=0.05, mode=mode, **kw), lambda: PlainPA(mode, 0.05), setting)
 
 
 def test_an_instance_of_zeros_moves_nothing():

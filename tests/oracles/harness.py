@@ -405,7 +405,9 @@ SETTINGS = [
 ]
 
 
-def walk(make_learner: Callable[..., Any], make_rule: Callable[[], Any], setting: dict[str, Any], **more: Any) -> Any:
+def follow_in(
+    make_learner: Callable[..., Any], make_rule: Callable[[], Any], setting: dict[str, Any], **more: Any
+) -> Any:
     """Run `follow` in one of SETTINGS and return the learner."""
     learner = make_learner(scale=setting["scale"], fit_intercept=setting["fit_intercept"])
     follow(learner, OneVsRest(make_rule), stream(labels=setting["labels"], weights=setting["weights"], **more))

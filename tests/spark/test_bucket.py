@@ -13,13 +13,12 @@ import pytest
 
 import varifold
 from varifold.ask import AskPolicy
-from varifold.ask.estimate import Estimator
+from varifold.ask.estimate import ErrorEstimator
 from varifold.errors import ModelFileError, ParameterError
 from varifold.evaluate.label_queue import LabelQueue
 from varifold.spark.bucket import Bucket, Cache, Plan, Reader, Token, in_order
 from varifold.spark.keyed import Detection, Keyed, Output
 from varifold.spark.layout import Row
-from varifold.spark.row_state import RowState
 
 
 class Memory:
@@ -292,32 +291,6 @@ def test_instances_wait_in_the_librarys_queue() -> None:
     assert "already waits for its label" in str(outputs[-1].problem)
 
 
-def test_a_state_in_one_row_holds_what_separate_variables_hold() -> None:
-    """The store of applyInPandasWithState: written as one row, read again, to the bit."""
-    lines, answers, expected = rows_of(4, 60), [], []
-    row, memory = None, Memory()
-    for start in range(0, len(lines), 37):
-        piece = lines_of(lines[start : start + 37])
-        store = RowState.from_row(row)
-        Bucket("rows", 1, plan(), store, Cache()).run(piece, answers.append)
-        row = store.row()
-        Bucket("memory", 1, plan(), memory, Cache()).run(piece, expected.append)
-    assert answers == expected
-    held = RowState.from_row(row)
-    assert list(held.log()) == list(memory.log())
-    assert {key: held.snapshot(key) for key in memory.keys} == memory.keys
-    assert held.token()[2:] == memory.held[2:]
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data[:20] + b"?" + data[21:]])
-def test_a_row_that_is_damaged_is_told(damage: Any) -> None:
-    store = RowState.from_row(None)
-    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(rows_of(2, 20)), lambda answer: None)
-    *token, log, keys = store.row()
-    with pytest.raises(ModelFileError, match="state of a bucket"):
-        RowState.from_row((*token, log, damage(keys)))
-
-
 def test_another_number_of_buckets_or_another_model_is_refused() -> None:
     store = Memory()
     Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows_of(1, 5)), lambda answer: None)
@@ -412,7 +385,7 @@ def test_drawn_rows_estimate_the_error_that_requested_ones_exaggerate() -> None:
         drawn = [one for one in waiting if one.drawn]
         asked = [one.id for one in waiting if one.ask]
         true.append(sum(wrong.values()) / len(waiting))
-        outcomes = Estimator()
+        outcomes = ErrorEstimator()
         for one in drawn:
             outcomes.add(not wrong[one.id], one.drawn)
         estimates.append(outcomes.estimate())

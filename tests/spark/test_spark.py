@@ -62,8 +62,7 @@ def test_a_killed_driver_goes_on_exactly_once() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("api", [None, "applyInPandasWithState"])
-def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path: Path, api: str | None) -> None:
+def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.mkdir()
     for number in range(3):
@@ -72,8 +71,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
         (source / f"{number}.json").write_text("\n".join(part), encoding="utf-8")
         os.utime(source / f"{number}.json", (1e9 + number, 1e9 + number))  # Spark takes the oldest first
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(source))
-    ask = 0.02 if api is None else None
-    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, ask=ask, api=api, **COLUMNS)
+    out = learn_stream(df, model="gaussiannb", buckets=2, logged=5, ask=0.02, **COLUMNS)
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).partitionBy("kind")
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
     collected = spark.read.parquet(str(tmp_path / "out" / "kind=prediction")).collect()
@@ -82,7 +80,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
         for r in collected
     ]
     late = {(row["k"], row["i"]) for row in map(json.loads, lines) if "n" in row and "y" not in row}
-    assert {(r["key"], r["id"]) for r in collected if r["ask"]} == (late if api is None else set())
+    assert {(r["key"], r["id"]) for r in collected if r["ask"]} == late
     assert all(r["ask"] is None for r in collected if (r["key"], r["id"]) not in late)
     assert all(r["drawn"] == (1.0 if r["ask"] else None) for r in collected)  # the first rows are requested for certain
     assert by_place(answers) == by_place(plain(lines, varifold.GaussianNB()))
@@ -96,8 +94,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("api", [None, "applyInPandasWithState"])
-def test_a_stream_without_labels_has_a_detector_per_key(spark: Any, tmp_path: Path, api: str | None) -> None:
+def test_a_stream_without_labels_has_a_detector_per_key(spark: Any, tmp_path: Path) -> None:
     lines = rows_of(3, 80, late=0.0)
     (tmp_path / "in").mkdir()
     for number in range(2):
@@ -107,7 +104,7 @@ def test_a_stream_without_labels_has_a_detector_per_key(spark: Any, tmp_path: Pa
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in")).drop("y")
     blank = varifold.AutoDetector(rate=0.05)
     columns = {name: column for name, column in COLUMNS.items() if name != "label"}
-    out = learn_stream(df, model=blank, buckets=2, logged=5, api=api, **columns)
+    out = learn_stream(df, model=blank, buckets=2, logged=5, **columns)
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
     found = [Detection(*row) for row in spark.read.parquet(str(tmp_path / "out")).select(*Detection._fields).collect()]
@@ -167,7 +164,6 @@ def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
         ({"key": "n"}, DataError, "the key column 'n' holds map"),
         ({"label": "s"}, DataError, "the label column 's' holds map"),
         ({"order": "y"}, DataError, "the order column 'y' holds string"),
-        ({"api": "mapGroupsWithState"}, ParameterError, "'api' parameter of learn_stream must be"),
         ({"buckets": 0}, ParameterError, "'buckets' parameter of learn_stream must be an int >= 1"),
     ):
         with pytest.raises(error, match=said):

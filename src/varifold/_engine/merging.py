@@ -84,12 +84,12 @@ class Union:
         return places
 
     def _slot(self, name: Name) -> int:
-        found = self._slot_of.setdefault(name, len(self.names))
-        if found == len(self.names):
+        slot = self._slot_of.setdefault(name, len(self.names))
+        if slot == len(self.names):
             self.names.append(name)
             self.kinds.append(0)
-            self.columns.append(found)
-        return found
+            self.columns.append(slot)
+        return slot
 
     def _describe(self, slot: int, kind: int, column: int) -> None:
         """Record the kind of a slot; a level of a column in one learner must be one in all."""
@@ -154,11 +154,11 @@ class Part:
 
     def inner(self, prefix: str, scaled: bool) -> Part:
         """Return the part of a component, whose arrays have the prefix; `scaled` if it sees the scaled values."""
-        found = copy.copy(self)
-        found.arrays = {name[len(prefix) :]: a for name, a in self.arrays.items() if name.startswith(prefix)}
+        copied = copy.copy(self)
+        copied.arrays = {name[len(prefix) :]: a for name, a in self.arrays.items() if name.startswith(prefix)}
         if not scaled:
-            found._stretch, found._shift = np.ones(self.union.size), np.zeros(self.union.size)
-        return found
+            copied._stretch, copied._shift = np.ones(self.union.size), np.zeros(self.union.size)
+        return copied
 
     @property
     def united_slots(self) -> Ints:
@@ -237,9 +237,9 @@ class Part:
         """Mask of the united problems that this learner has learned."""
         if self.union.problems == 1:
             return np.full(1, len(self._classes) > 0)
-        found = np.zeros(self.union.problems, dtype=np.bool_)
-        found[self._classes] = True
-        return found
+        mask = np.zeros(self.union.problems, dtype=np.bool_)
+        mask[self._classes] = True
+        return mask
 
     def by_slot_problem(self, name: str, signed: Sequence[int] = (0,)) -> Floats:
         """Return numbers per slot and problem, [slot][problem][number]; those at `signed` follow a problem's sign."""
@@ -287,8 +287,8 @@ class Part:
 
 def total(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the sum."""
-    found: NDArray[Any] = np.sum(np.stack(parts), axis=0)
-    return found
+    summed: NDArray[Any] = np.sum(np.stack(parts), axis=0)
+    return summed
 
 
 def merged_moments(weights: Floats, means: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:

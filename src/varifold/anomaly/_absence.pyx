@@ -32,7 +32,7 @@ cdef class AbsenceModel(Model):
     plus its variance, as if columns were independent.
 
     `rarity` is the mean of minus the logarithms of the shares of the columns that are present. It is of use where common
-    and rare columns stand in one instance, as words do: `has_rare_columns`.
+    and rare columns occur in one instance, as words do: `has_rare_columns`.
     """
 
     def __cinit__(self):

@@ -17,7 +17,7 @@ REST = "(no single feature)"
 
 cdef enum:
     WORK = 250_000    # features that are read for all scores together,
-    MOST = 500        # so that instances of up to so many are explained whole
+    MOST = 500        # so that instances of up to this many are explained in full
 
 
 cdef inline Py_ssize_t explained(View* v, int32_t* picked) noexcept nogil:

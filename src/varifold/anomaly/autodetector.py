@@ -38,7 +38,7 @@ class AutoDetector(VaryingDetector):
     ----------
     seed
         Of the random splits.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

@@ -26,7 +26,7 @@ class CopulaDetector(VaryingDetector):
         Last values kept of each feature, for ranks.
     max_dense
         Features in the copula; those that appear later are left out.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

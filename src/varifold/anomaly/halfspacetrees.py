@@ -30,7 +30,7 @@ class HalfSpaceTrees(VaryingDetector):
         Instances of which the mass is used; a new window begins after as many.
     seed
         Of the splits.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

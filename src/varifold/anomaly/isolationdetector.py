@@ -26,7 +26,7 @@ class IsolationDetector(VaryingDetector):
         Last instances of which a tree is built.
     seed
         Of the random splits.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

@@ -25,7 +25,7 @@ class LODA(VaryingDetector):
         Histograms of the ensemble.
     seed
         Of the projections.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

@@ -25,7 +25,7 @@ class NeighboursDetector(VaryingDetector):
         Neighbours whose distances are averaged.
     window
         Instances remembered.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

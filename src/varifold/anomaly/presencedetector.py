@@ -24,7 +24,7 @@ class PresenceDetector(VaryingDetector):
     forget
         Rate at which the shares of presence follow, in (0, 1]: of .01, a silence is usual after some hundred
         instances.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

@@ -23,7 +23,7 @@ class TailDetector(VaryingDetector):
     ----------
     window
         Last values kept of each feature.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

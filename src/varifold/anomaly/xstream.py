@@ -31,7 +31,7 @@ class XStream(VaryingDetector):
         Instances of which the counts are used; a new window begins after as many.
     seed
         Of projections and chains.
-    max_features, evict
+    max_features, evict, rate
         See `VaryingDetector`.
 
     Notes

@@ -8,7 +8,7 @@ from typing import Any
 
 from varifold.base.plural import plural
 
-__all__ = ["Estimate", "Estimator"]
+__all__ = ["ErrorEstimator", "Estimate"]
 
 _BINS = 10
 
@@ -44,7 +44,7 @@ class Estimate:
         return f"{text}; predictions claim {self.confidence:.1%} on average and {1.0 - self.error:.1%} are right"
 
 
-class Estimator:
+class ErrorEstimator:
     """Sums over outcomes that were drawn with known chances: each counts by the inverse of its chance."""
 
     def __init__(self) -> None:

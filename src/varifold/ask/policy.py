@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from varifold.ask.estimate import Estimate, Estimator
+from varifold.ask.estimate import ErrorEstimator, Estimate
 from varifold.ask.worth import Instance, Probabilities, Regions, entropy, expected_gradient, margin
 from varifold.base.params import Integer, OneOf, Real, validate
 from varifold.errors import ParameterError
@@ -135,7 +135,7 @@ class AskPolicy:
         self._tuning = 1.0 if by in _THRESHOLDS else budget
         self.confidence: float | None = None
         """Probability of the label predicted for the latest instance."""
-        self._outcomes = Estimator()
+        self._outcomes = ErrorEstimator()
 
     @property
     def params(self) -> dict[str, Any]:

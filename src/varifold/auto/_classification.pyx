@@ -210,7 +210,7 @@ cdef class ClassificationMixture(Model):
         return 0
 
     cdef int declare_scratch(self, int k) except -1:
-        """Declare what the table of experts says of each, and what is computed for the instance at hand."""
+        """Declare the fields of the table of experts, and what is computed for the instance at hand."""
         self.arrays.scratch(&self.pausing, fixed(k))
         self.arrays.scratch(&self.matrix_side, fixed(k))
         self.arrays.scratch(&self.restarts, fixed(k))
@@ -257,7 +257,7 @@ cdef class ClassificationMixture(Model):
         return 0
 
     cdef int describe_experts(self, experts) except -1:
-        """Note what the table says of each expert, and what its model is."""
+        """Copy the fields of each expert's entry in the table, and note its model."""
         cdef int e
         self.categories_at = -1
         for e, (expert, model) in enumerate(zip(experts, self.experts.models)):
@@ -374,7 +374,7 @@ cdef class ClassificationMixture(Model):
         return &self.categories.bounded if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else v
 
     cdef Py_ssize_t origin(self, int e, Py_ssize_t i) noexcept nogil:
-        """Return the entry of the instance from which entry i of what the expert sees was made."""
+        """Return the position, in the instance, of the feature that the expert sees at position i."""
         return self.categories.origin[i] if self.experts.sees[e] == BOUNDED and self.has_wide_columns() else i
 
     cdef double magnitude_in(self, int e, int32_t slot) noexcept nogil:

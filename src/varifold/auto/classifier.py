@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, cast
 
 from varifold._engine.engine import Engine
+from varifold._engine.targets.decision import Decision
 from varifold.auto._classification import ClassificationMixture
 from varifold.auto.experts import Expert, classifier_experts
 from varifold.auto.learner import MixtureLearner
@@ -129,14 +130,14 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     fit_intercept: bool = field(default=True, init=False)
     calibrate: bool = field(default=False, init=False)  # the mixture calibrates its probabilities itself
 
-    def __post_init__(self) -> None:
+    def _decision(self) -> Decision:
         rules = {
             "objective": self.objective != "accuracy",
             "costs": self.costs is not None,
             "threshold": self.threshold != 0.5,
         }
         check_one_rule(type(self).__name__, rules)
-        super().__post_init__()
+        return super()._decision()
 
     def _table(self) -> tuple[Expert, ...]:
         return classifier_experts(self.budget, self._window)

@@ -263,7 +263,7 @@ def _is_gone(f: Feature, steps: int) -> bool:
 
 
 def _is_unusual(f: Feature, absent: int) -> bool:
-    """Return whether so many steps without a feature are more than 50 and ten times its usual interval."""
+    """Return whether a feature is absent for more than 50 steps and ten times its usual interval."""
     return f.count >= 20 and absent > max(50.0, 10.0 * (f.last_seen - f.first_seen) / (f.count - 1))
 
 

@@ -237,10 +237,10 @@ def _as_levels(series: nw.Series[Any], name: str, vocabulary: Vocabulary) -> tup
     for i, level in enumerate(series.to_list()):
         if absent[i] or level is None or level != level:
             continue
-        found = ids.get(level)
-        if found is None:
-            found = ids[level] = vocabulary.add_level(name, level)
-        out[i] = found
+        level_id = ids.get(level)
+        if level_id is None:
+            level_id = ids[level] = vocabulary.add_level(name, level)
+        out[i] = level_id
     return out, None
 
 

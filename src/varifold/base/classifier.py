@@ -146,8 +146,8 @@ class VaryingClassifier(VaryingPredictor, river_base.Classifier):
 
         """
         place = self._coverage_index(coverage)
-        found: set[Any] = self._engine.bounds_one(x)[place]
-        return found
+        labels: set[Any] = self._engine.bounds_one(x)[place]
+        return labels
 
     def margins_one(self, x: Instance) -> dict[Any, float]:
         """Return the score of each label; the label with the largest is predicted. Changes nothing.

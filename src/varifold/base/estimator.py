@@ -83,7 +83,7 @@ class Estimator(Saved, river_base.Estimator):
 
     @undisturbed
     def _latest_features(self, most: int) -> dict[Name, Feature]:
-        """Return the features that were seen last, at most so many."""
+        """Return the features that were seen last, at most `most`."""
         space = self._engine.space
         slots = space.live()
         if len(slots) > most:
@@ -165,9 +165,10 @@ class Estimator(Saved, river_base.Estimator):
         return {"method": name, "params": pack_params(self)}
 
     def _apply_header(self, header: Mapping[str, Any]) -> None:
-        """Become the form of the method that a header describes beyond its parameters; called before any learning."""
+        """Apply what a header states beyond the parameters; called before the state is restored."""
 
     def _content(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return the header and the arrays of a model file; they hold all of the state."""
         for rule in _python_rules(self._engine.model):
             raise ModelFileError(
                 f"this {type(self).__name__} holds a {type(rule.learner).__name__}, a Python object that a model file "
@@ -179,6 +180,7 @@ class Estimator(Saved, river_base.Estimator):
 
     @classmethod
     def _from_content(cls, header: Mapping[str, Any], arrays: files.Arrays) -> Self:
+        """Make a learner of what `_content` returned; raise ValueError or KeyError if it does not fit together."""
         made = cls(**unpack_params(header["params"]))
         made._apply_header(header)
         state = {name: a for name, a in arrays.items() if not name.startswith("names.")}

@@ -124,15 +124,15 @@ def _description(data: bytes, source: Source) -> dict[str, Any]:
     text = _metadata(data, source).get(_KEY)
     if text is None:
         raise ModelFileError(f"{source} is a safetensors file, but not one of varifold's")
-    found = _json(text, source, "description")
-    number = found.get("format")
+    description = _json(text, source, "description")
+    number = description.get("format")
     if type(number) is not int or number < 1:
         raise ModelFileError(f"{source} is damaged: it gives its format as {str(number)[:20]!r}")
     if number > FORMAT:
         raise ModelFileError(
             f"{source} has format {str(number)[:20]}; this version reads up to {FORMAT}: upgrade varifold to load it"
         )
-    return found
+    return description
 
 
 def _metadata(data: bytes, source: Source) -> dict[str, Any]:
@@ -151,12 +151,12 @@ def _metadata(data: bytes, source: Source) -> dict[str, Any]:
 def _json(text: str | bytes, source: Source, what: str) -> dict[str, Any]:
     """Parse a JSON object."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{source} is damaged: its {what} is not JSON ({error})") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ModelFileError(f"{source} is damaged: its {what} is not a JSON object")
-    return found
+    return value
 
 
 def decode_bytes(data: bytes) -> tuple[dict[str, Any], Arrays, str]:

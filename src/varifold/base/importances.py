@@ -54,11 +54,11 @@ def measured(learner: Any, X: Any, y: Any = None, *, repeats: int = 5, seed: int
         _with_targets(to_block(X, y, numeric=True)) if is_regressor(learner) else _with_labels(learner, to_block(X, y))
     )
     rng = np.random.default_rng(seed)
-    found: dict[Name, Importance] = {}
+    importances: dict[Name, Importance] = {}
     for column in columns_of(block):
         extra, present = extra_losses(learner, block, column, [rng.permutation(len(block)) for _ in range(repeats)])
-        found[column_name(block, column)] = summary(extra, present)
-    return dict(sorted(found.items(), key=lambda item: -item[1].loss))
+        importances[column_name(block, column)] = summary(extra, present)
+    return dict(sorted(importances.items(), key=lambda item: -item[1].loss))
 
 
 def _with_targets(block: Block) -> Block:

@@ -15,7 +15,7 @@ from varifold._engine.models.model import Model
 from varifold.base.coverages import Coverages, coverage_index, plain_coverages
 from varifold.base.declared import declared
 from varifold.base.estimator import Estimator, Name, undisturbed
-from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate
+from varifold.base.params import AnyOf, Boolean, Constraint, Integer, OneOf, Real, validate_fields
 from varifold.base.traits import Traits
 from varifold.errors import DataError, ParameterError
 
@@ -59,7 +59,7 @@ class VaryingLearner(Estimator):
     coverages: Sequence[float] = ()
 
     def __post_init__(self) -> None:
-        validate(type(self).__name__, self._constraints(), self.__dict__)
+        validate_fields(self, self._constraints())
         self.coverages = plain_coverages(self.coverages)
         self._engine = self._make_engine()
 
@@ -109,8 +109,8 @@ class VaryingLearner(Estimator):
         Only ``scale="robust"`` detects this; it then restarts the feature's statistics.
         """
         space = self._engine.space
-        found = self._engine.scaler.restarts(space.size)
-        return {space.name_of(slot): step for slot, (step, _) in found.items()}
+        restarts = self._engine.scaler.restarts(space.size)
+        return {space.name_of(slot): step for slot, (step, _) in restarts.items()}
 
     def _multiclass_form(self) -> Literal["native", "one-vs-rest", "none"]:
         """Return how more than two labels are learned."""
@@ -150,12 +150,12 @@ class VaryingLearner(Estimator):
     def _by_column(self, parts: Mapping[Name, float]) -> dict[Name, float]:
         """Sum contributions by column; the levels of a string column are features of one column."""
         space = self._engine.space
-        found: dict[Name, float] = {}
+        columns: dict[Name, float] = {}
         for name, part in parts.items():
             slot = space.id_of(name)
             column = space.name_of(space.column_of(slot)) if slot > 0 else name
-            found[column] = found.get(column, 0.0) + part
-        return found
+            columns[column] = columns.get(column, 0.0) + part
+        return columns
 
 
 def _place(name: Name) -> int:
@@ -195,9 +195,9 @@ def checked_schedule(schedule: Any) -> NDArray[np.int64] | None:
     """Convert a schedule for `run_block` to an int64 array; raise DataError unless it is one-dimensional, of ints."""
     if schedule is None:
         return None
-    found = np.asarray(schedule)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    steps = np.asarray(schedule)
+    if steps.ndim != 1 or (steps.size and steps.dtype.kind not in "iu"):
         raise DataError(
-            f"a schedule is a one-dimensional array of ints. Got {found.ndim} dimensions of {found.dtype} instead."
+            f"a schedule is a one-dimensional array of ints. Got {steps.ndim} dimensions of {steps.dtype} instead."
         )
-    return found.astype(np.int64)
+    return steps.astype(np.int64)

@@ -13,5 +13,5 @@ def nearest(name: str, names: Iterable[str]) -> str:
     folded: dict[str, str] = {}
     for known in names:
         folded.setdefault(known.casefold(), known)
-    close = [folded[found] for found in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+    close = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
     return f"; did you mean {' or '.join(close)}?" if close else ""

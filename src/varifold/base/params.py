@@ -141,6 +141,18 @@ def validate(owner: str, constraints: Mapping[str, Constraint], values: Mapping[
             )
 
 
+def validate_fields(owner: object, constraints: Mapping[str, Constraint]) -> None:
+    """Check the parameters of an object, which are its attributes; a text of a subclass of str becomes a plain str.
+
+    Such are NumPy's strings, as a search over an array of choices passes them; compiled code accepts a plain str only.
+    """
+    values = vars(owner)
+    validate(type(owner).__name__, constraints, values)
+    for name in constraints.keys() & values.keys():
+        if isinstance(values[name], str):
+            values[name] = str.__str__(values[name])
+
+
 def text_of(value: object) -> str:
     """Return the text of a value for a message; Python writes no int of more than 4,300 digits."""
     try:

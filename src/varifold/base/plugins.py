@@ -19,11 +19,11 @@ def entry_points_of(group: str) -> dict[str, tuple[str, str]]:
     """Map name to (``package.module:attribute``, package) for the entry points of a group; the first of a name wins."""
     from importlib.metadata import entry_points  # takes milliseconds: only when needed
 
-    found: dict[str, tuple[str, str]] = {}
+    places: dict[str, tuple[str, str]] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         package = point.dist.name if point.dist is not None else "an unknown package"
-        found.setdefault(point.name, (point.value, package))
-    return found
+        places.setdefault(point.name, (point.value, package))
+    return places
 
 
 def from_entry_point(group: str, name: str) -> Any:
@@ -36,15 +36,15 @@ def imported(where: str, what: str, package: str) -> Any:
     """Import the object at ``package.module:name`` that an entry point of a package names."""
     module, _, attribute = where.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except Exception as error:
         raise EntryPointError(
             f"{what} ({where}) of {package} cannot be imported: {type(error).__name__}: {error}; repair or uninstall "
             f"{package}"
         ) from error
-    return found
+    return target
 
 
 def from_path(path: str, what: str, hint: str = "") -> Any:
@@ -57,11 +57,11 @@ def from_path(path: str, what: str, hint: str = "") -> Any:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise UnknownNameError(f"no module named {error.name!r} for the {what} {path!r}{hint}") from error
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise UnknownNameError(f"{module} has no {part!r} for the {what} {path!r}{nearest(part, dir(found))}")
-        found = getattr(found, part)
-    return found
+        if not hasattr(target, part):
+            raise UnknownNameError(f"{module} has no {part!r} for the {what} {path!r}{nearest(part, dir(target))}")
+        target = getattr(target, part)
+    return target

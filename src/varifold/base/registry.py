@@ -109,8 +109,8 @@ class Registry(Mapping[str, type[T]]):
         if name in self._packages:
             return self._from_entry_point(name)
         module, _, attribute = self._where[name].partition(":")
-        found: type[T] = getattr(importlib.import_module(module), attribute)
-        return found
+        cls: type[T] = getattr(importlib.import_module(module), attribute)
+        return cls
 
     def __iter__(self) -> Iterator[str]:
         self._read_entry_points()
@@ -164,12 +164,12 @@ class Registry(Mapping[str, type[T]]):
     def _from_entry_point(self, name: str) -> type[T]:
         """Import a third-party class; errors name the package that it came from."""
         where, package = self._where[name], self._packages[name]
-        found: Any = imported(where, f"the model {name!r}", package)
-        if not (isinstance(found, type) and hasattr(found, "learn_one") and hasattr(found, "predict_one")):
+        cls: Any = imported(where, f"the model {name!r}", package)
+        if not (isinstance(cls, type) and hasattr(cls, "learn_one") and hasattr(cls, "predict_one")):
             raise EntryPointError(
                 f"the model {name!r} ({where}) of {package} is no class with learn_one and predict_one"
             )
-        return found
+        return cls
 
 
 def _place(cls: type) -> str:

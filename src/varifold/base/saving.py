@@ -100,9 +100,9 @@ def capture(saved: Saved, more: Mapping[str, Any] | None = None) -> Callable[[],
 
 def restored(cls: type[Any], header: Mapping[str, Any], arrays: files.Arrays, source: files.Source) -> Any:
     """Make a new object of the class `cls`, or of one derived from it, from decoded data."""
-    found = _class_of(header["method"], cls, source)
+    kind = _class_of(header["method"], cls, source)
     try:
-        made = found._from_content(header, arrays)
+        made = kind._from_content(header, arrays)
         if header.get("reading"):
             made.reading = dict(header["reading"])
     except ModelFileError:
@@ -122,14 +122,14 @@ def _class_of(method: str, cls: type[Any], source: files.Source) -> type[Any]:
     registry = next((known for known in registries if method in known), None)
     if registry is None:
         raise ModelFileError(f"{source} holds a {method!r}, which is not registered here; use its class's load()")
-    found: type[Any] = registry[method]
+    kind: type[Any] = registry[method]
     # load() and from_bytes(), whose cls is Saved, are for learners; a transformer is loaded by its class
-    if not issubclass(found, cls) or (cls is Saved and registry is transformers):
+    if not issubclass(kind, cls) or (cls is Saved and registry is transformers):
         wanted = "learner" if cls is Saved else cls.__name__
         raise ModelFileError(
-            f"{source} holds a {found.__name__}, not a {wanted}; load it with the class {found.__name__}"
+            f"{source} holds a {kind.__name__}, not a {wanted}; load it with the class {kind.__name__}"
         )
-    return found
+    return kind
 
 
 def _unsaved(saved: Saved, error: Exception) -> ModelFileError:

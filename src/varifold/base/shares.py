@@ -16,5 +16,5 @@ def share_of(number: Number, among: int) -> Number:
     z: Any = (number + 0x9E3779B97F4A7C15) & _64_BITS
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _64_BITS
-    found: Number = (z ^ (z >> 31)) % among
-    return found
+    share: Number = (z ^ (z >> 31)) % among
+    return share

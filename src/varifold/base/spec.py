@@ -88,15 +88,15 @@ def split_pairs(text: str, *, last: bool = False) -> list[tuple[str, str | None]
 
 def parameters(rest: str, text: str) -> dict[str, str]:
     """Parse ``key=value,...`` to a dict, split at commas outside parentheses and quotes; messages quote `text`."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for part in _outer_parts(rest, text):
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not key:
             raise ParameterError(f"{part!r} in {text!r} is not of the form key=value")
-        if key in found:
+        if key in by_name:
             raise ParameterError(f"{key!r} is given twice in {text!r}")
-        found[key] = value
-    return found
+        by_name[key] = value
+    return by_name
 
 
 def _outer_parts(rest: str, text: str) -> list[str]:
@@ -152,7 +152,7 @@ class ModelSpec:
         """Make a new learner."""
         return self.cls(**{k: v.spec() if isinstance(v, Nested) else v for k, v in self.params})
 
-    def takes(self, parameter: str) -> bool:
+    def accepts(self, parameter: str) -> bool:
         """Return whether the learner has this parameter."""
         return parameter in _accepted(self.cls)
 
@@ -171,8 +171,8 @@ def _paper_params(cls: type[Any]) -> dict[str, Any]:
     """Return the parameters that reproduce the method of the paper; raise ParameterError if there is no paper."""
     if not hasattr(cls, "_paper_params"):
         raise ParameterError(f"{cls.__name__} is of no paper, so that there is no form of it as in a paper")
-    found: dict[str, Any] = cls._paper_params()
-    return found
+    params: dict[str, Any] = cls._paper_params()
+    return params
 
 
 def parse_model(text: str, *, imports: bool = False, detectors: bool = False) -> ModelSpec:
@@ -272,16 +272,16 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
 
 def _imported(path: str, may_detect: bool) -> type[Any]:
     close = nearest(path.partition(":")[0], models)
-    found = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
+    target = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
     calls = ("predict_one", "score_one") if may_detect else ("predict_one",)
-    if not (isinstance(found, type) and hasattr(found, "learn_one") and any(hasattr(found, call) for call in calls)):
+    if not (isinstance(target, type) and hasattr(target, "learn_one") and any(hasattr(target, call) for call in calls)):
         raise ParameterError(f"{path} is no class with learn_one and {' or '.join(calls)}")
-    return found
+    return target
 
 
 def _accepted(cls: type[Any]) -> dict[str, inspect.Parameter]:
-    found = inspect.signature(cls).parameters
-    return {k: p for k, p in found.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    accepted = inspect.signature(cls).parameters
+    return {k: p for k, p in accepted.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
 def _check(cls: type[Any], params: Collection[str], text: str) -> None:

@@ -102,8 +102,8 @@ class Filled:
 
     def published(self, setting: Setting, data: Data, method: str, metric: str) -> Published | None:
         """Return the printed number, if there is one."""
-        found = self.printed.get((setting.name, data.name, method, metric))
-        return found if found is not None and found.mean is not None else None
+        number = self.printed.get((setting.name, data.name, method, metric))
+        return number if number is not None and number.mean is not None else None
 
     def value(self, setting: Setting, data: Data, method: str, kind: str, metric: str) -> float:
         """Return a mean: the printed one (kind ``printed``), or that of one of our columns; NaN if there is none."""
@@ -152,12 +152,12 @@ class Filled:
 
     def best(self, setting: Setting, data: Data, metric: str) -> tuple[str, str, Number] | None:
         """Return method, column and value of our best number, without tuned ones and variants of a protocol."""
-        found = [
+        numbers = [
             (n.rated(metric), method, column, n)
             for (method, column), n in self.at(setting, data).items()
             if n.tried == 1 and not math.isnan(n.mean(metric)) and self.table.variant(column) is None
         ]
-        return min(found, key=lambda f: f[0])[1:] if found else None
+        return min(numbers, key=lambda f: f[0])[1:] if numbers else None
 
     def data_in(self, setting: Setting) -> list[Data]:
         """Return the data sets of a setting."""
@@ -290,7 +290,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
 
     Variants of a protocol are counted apart; of several the better one counts.
     """
-    found = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in KINDS})
+    total = Tally(counts={c: {"compared": 0, "+": 0, "~": 0, "-": 0} for c in KINDS})
     for one in filled:
         table = one.table
         if table.stand_in or table.relative_to:
@@ -298,7 +298,7 @@ def tally(filled: Iterable[Filled]) -> Tally:
         for (setting_name, data_name, method, metric), printed in one.printed.items():
             if printed.mean is None:
                 continue
-            found.printed += 1
+            total.printed += 1
             setting, data = _place(table, setting_name, data_name)
             numbers: dict[str, Any] = {
                 "paper": one.number(setting, data, method, "paper"),
@@ -315,9 +315,9 @@ def tally(filled: Iterable[Filled]) -> Tally:
             for column, number in numbers.items():
                 verdict = mark(number, printed, metric) if number else None
                 if verdict is not None:
-                    found.counts[column]["compared"] += 1
-                    found.counts[column][verdict.sign] += 1
-    return found
+                    total.counts[column]["compared"] += 1
+                    total.counts[column][verdict.sign] += 1
+    return total
 
 
 @dataclass(frozen=True)
@@ -332,9 +332,9 @@ class Gap:
     why: str
 
 
-def largest_gaps(filled: Iterable[Filled], count: int = 10, *, better: bool = False) -> list[Gap]:
-    """Return the as-paper numbers furthest behind print, or with `better` furthest ahead of it."""
-    found = []
+def largest_gaps(filled: Iterable[Filled], *, better: bool = False) -> list[Gap]:
+    """Return the ten as-paper numbers furthest behind print, or with `better` furthest ahead of it."""
+    gaps = []
     for one in filled:
         table = one.table
         if table.stand_in or table.relative_to or table.apart:
@@ -346,8 +346,8 @@ def largest_gaps(filled: Iterable[Filled], count: int = 10, *, better: bool = Fa
                 continue
             size = printed.mean - ours if lower_is_better(metric) == better else ours - printed.mean
             why = next((reason.why for reason in table.reasons if reason.covers(printed)), one.doubt(printed))
-            found.append(Gap(table, printed, ours, size, why))
-    return [gap for gap in sorted(found, key=lambda g: -g.size)[:count] if gap.size > 0]
+            gaps.append(Gap(table, printed, ours, size, why))
+    return [gap for gap in sorted(gaps, key=lambda g: -g.size)[:10] if gap.size > 0]
 
 
 def won(filled: Filled) -> tuple[dict[str, int], int]:

@@ -42,8 +42,8 @@ def detect(detector: Any, block: Block, anomaly: Any) -> dict[str, Any]:
     seconds = perf_counter() - started
     if np.isnan(scores).any():
         raise DataError(f"{int(np.isnan(scores).sum())} of {len(scores)} scores are NaN")
-    found = detection_scores(scores, block.codes == labels.index(str(anomaly)), np.zeros(len(block)))
-    return {"auroc": found.auroc, "auprc": found.average_precision, "seconds": seconds}
+    result = detection_scores(scores, block.codes == labels.index(str(anomaly)), np.zeros(len(block)))
+    return {"auroc": result.auroc, "auprc": result.average_precision, "seconds": seconds}
 
 
 def _step(detector: Any, x: dict[Any, Any]) -> float:

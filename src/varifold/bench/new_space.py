@@ -75,8 +75,8 @@ class NewSpace(river_base.Classifier):
     @property
     def classes(self) -> list[Any]:
         """Return the labels in the order in which they were learned."""
-        found: list[Any] = self._old.classes
-        return found
+        labels: list[Any] = self._old.classes
+        return labels
 
     def _views(self, x: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Split an instance for the old and the new model."""

@@ -59,15 +59,15 @@ def _peer_version(model: str) -> str:
 
 
 def _files_below(folder: Traversable, below: str) -> list[tuple[str, bytes]]:
-    found = []
+    files = []
     for item in folder.iterdir():
         name = f"{below}{item.name}"
         if item.is_dir():
             if name not in _ABOVE and item.name != "__pycache__" and below != "bench/":
-                found += _files_below(item, f"{name}/")
+                files += _files_below(item, f"{name}/")
         elif name.endswith(_SOURCES) and (below != "bench/" or name in _BENCH):
-            found.append((name, item.read_bytes()))
-    return found
+            files.append((name, item.read_bytes()))
+    return files
 
 
 @cache
@@ -125,19 +125,19 @@ def _text(module: str) -> bytes:
 @cache
 def environment() -> dict[str, Any]:
     """Return versions and machine, which are stored with every number."""
-    found: dict[str, Any] = {"code": code_version(), "git": _git(), "python": platform.python_version()}
+    facts: dict[str, Any] = {"code": code_version(), "git": _git(), "python": platform.python_version()}
     for package in ("varifold", "numpy", "scipy", "river", "joblib", "lightgbm", "capymoa", "scikit-learn"):
         try:
-            found[package] = metadata.version(package)
+            facts[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    if "varifold" not in found:
+    if "varifold" not in facts:
         from varifold import __version__
 
-        found["varifold"] = __version__
-    found["system"] = f"{platform.system()} {platform.machine()}"
-    found["processors"] = os.cpu_count()
-    return found
+        facts["varifold"] = __version__
+    facts["system"] = f"{platform.system()} {platform.machine()}"
+    facts["processors"] = os.cpu_count()
+    return facts
 
 
 def _git() -> str | None:

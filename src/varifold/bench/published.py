@@ -51,10 +51,10 @@ def read_published(name: str, folder: Path | None = None) -> list[Published]:
     missing = [column for column in COLUMNS if rows and column not in rows[0]]
     if missing:
         raise DataError(f"{name} has no column {missing[0]!r}; it needs {', '.join(COLUMNS)}")
-    found = [_cell(row) for row in rows if row["metric"] in METRICS]
-    if not found and not any(row["metric"].startswith("parameter") for row in rows):
+    cells = [_cell(row) for row in rows if row["metric"] in METRICS]
+    if not cells and not any(row["metric"].startswith("parameter") for row in rows):
         raise DataError(f"published/{name} has no cell with a known metric ({', '.join(METRICS)})")
-    return found
+    return cells
 
 
 def _cell(row: dict[str, str]) -> Published:

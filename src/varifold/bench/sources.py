@@ -119,16 +119,16 @@ def length(name: str) -> int:
 def _loaded(name: str) -> tuple[Any, str]:
     files = files_of(name)
     if files is not None:
-        found: Any = _read(files)
+        data: Any = _read(files)
     elif name.startswith("made:"):
         from varifold.bench.crowd import made
 
-        found = made(name)
+        data = made(name)
     else:
         from varifold.datasets import load
 
-        found = load(name)
-    return found, checksum(found.block)
+        data = load(name)
+    return data, checksum(data.block)
 
 
 def _read(files: Files) -> FileData:
@@ -175,8 +175,8 @@ def schema_of(name: str) -> Schema:
 @lru_cache(maxsize=2)
 def _treated(name: str, steps: str) -> tuple[Any, str]:
     """Apply the steps of `Cell.scale` to a data set."""
-    found, sha = _loaded(name)
-    block = found.block
+    data, sha = _loaded(name)
+    block = data.block
     for step in steps.split("+"):
         if step.startswith("positive="):
             continue
@@ -189,7 +189,7 @@ def _treated(name: str, steps: str) -> tuple[Any, str]:
             block = coded(block, alphabetical=step == "codes")
         elif step != "none":
             block = zscore(block) if step == "zscore" else minmax(block)
-    return (found if block is found.block else replace(found, block=block)), sha
+    return (data if block is data.block else replace(data, block=block)), sha
 
 
 def _positive(steps: str, usual: Any) -> Any:
@@ -200,9 +200,9 @@ def _positive(steps: str, usual: Any) -> Any:
 
 @lru_cache(maxsize=2)
 def _stream(data: str, scenario: str, shuffle: bool, scale: str, seed: int) -> CellStream:
-    found, sha = _treated(data, scale)
-    prepared = prepare(found, scenario, seed=seed, shuffle=shuffle)
-    return CellStream(prepared, _positive(scale, found.positive), sha, checksum(prepared.block))
+    treated, sha = _treated(data, scale)
+    prepared = prepare(treated, scenario, seed=seed, shuffle=shuffle)
+    return CellStream(prepared, _positive(scale, treated.positive), sha, checksum(prepared.block))
 
 
 def stream_of(cell: Cell) -> CellStream:
@@ -230,8 +230,8 @@ def coded(block: Block, *, alphabetical: bool = True) -> Block:
         ids[i] = new.add(column)
         if level is not None:
             levels.setdefault(column, []).append((level, i))
-    for found in levels.values():
-        order = sorted(found) if alphabetical else sorted(found, key=lambda pair: pair[1])
+    for pairs in levels.values():
+        order = sorted(pairs) if alphabetical else sorted(pairs, key=lambda pair: pair[1])
         for code, (_, i) in enumerate(order):
             codes[i] = code
     values = np.where(np.isnan(codes[block.indices]), block.values, codes[block.indices])

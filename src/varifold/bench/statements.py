@@ -122,14 +122,14 @@ class Evidence:
         """
         filled, where = self.table(table), self.setting(table, setting)
         methods = list(methods)
-        found = {}
+        by_name = {}
         for each in filled.data_in(where):
             numbers = [filled.number(where, each, method, self.kind) for method in methods]
             if all(numbers) and (data is None or each.name in data):
-                found[each.name] = [_course(number.outcomes, curve) for number in numbers]
-        if not found:
+                by_name[each.name] = [_course(number.outcomes, curve) for number in numbers]
+        if not by_name:
             raise NoNumbersError
-        return found
+        return by_name
 
     def ranking(self, table: str, setting: str, methods: Iterable[str]) -> Ranking:
         """Rank methods over the data sets of a setting."""

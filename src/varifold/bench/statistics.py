@@ -87,12 +87,12 @@ class Ranking:
     def ties(self) -> list[tuple[int, int]]:
         """Return the longest runs of methods (positions in the order of rank) that do not differ."""
         order = np.sort(np.array(self.ranks))
-        found: list[tuple[int, int]] = []
+        groups: list[tuple[int, int]] = []
         for i, rank_i in enumerate(order):
             j = int(np.searchsorted(order, rank_i + self.difference, side="right")) - 1
-            if j > i and not (found and found[-1][1] >= j):
-                found.append((i, j))
-        return found
+            if j > i and not (groups and groups[-1][1] >= j):
+                groups.append((i, j))
+        return groups
 
 
 def rank(names: list[str], scores: Floats) -> Ranking:

@@ -112,11 +112,11 @@ class ResultStore:
 
     def _environment(self, facts: dict[str, Any]) -> int:
         text = json.dumps(facts, sort_keys=True)
-        found = self._db.execute("SELECT id FROM environment WHERE facts = ?", (text,)).fetchone()
-        if found is None:
+        row = self._db.execute("SELECT id FROM environment WHERE facts = ?", (text,)).fetchone()
+        if row is None:
             self._write([("INSERT INTO environment (facts) VALUES (?)", (text,))])
             return self._environment(facts)
-        return int(found[0])
+        return int(row[0])
 
     def _write(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
         try:

@@ -26,16 +26,16 @@ NUMBERS = ("mae", "rmse", "r2", "mape", "pinball")
 
 def split_models(text: str) -> list[str]:
     """Split a list of learners; commas also separate the parameters of one: ``auto,olvf:C=0.1,B=0.5,pa``."""
-    found: list[str] = []
+    texts: list[str] = []
     depth = 0
     for part in text.split(","):
         continues = depth > 0 or re.match(r"\s*\w+=", part)
         depth += part.count("(") - part.count(")")
-        if continues and found:
-            found[-1] += f",{part}"
+        if continues and texts:
+            texts[-1] += f",{part}"
         elif part.strip():
-            found.append(part.strip())
-    return found
+            texts.append(part.strip())
+    return texts
 
 
 def define(

@@ -156,8 +156,8 @@ class Method:
             return self.default
         for key in (f"{setting}/{data}", data):
             if key in self.by_data:
-                found = self.by_data[key]
-                return (found,) if isinstance(found, str) else tuple(found)
+                parameters = self.by_data[key]
+                return (parameters,) if isinstance(parameters, str) else tuple(parameters)
         return self.by_setting.get(setting, self.paper)
 
 
@@ -334,7 +334,7 @@ def _with(text: str, parameters: str) -> str:
     """Set parameters in a specification, replacing those it has."""
     for pair in parameters.split(",") if parameters else []:
         key = pair.partition("=")[0]
-        text, found = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)
-        if not found:
+        text, count = re.subn(rf"(?<=[:,]){key}=[^,]*", pair, text)
+        if not count:
             text = append_parameters(text, pair)
     return text

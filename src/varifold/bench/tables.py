@@ -124,15 +124,15 @@ def find_tables(name: str) -> list[Table]:
 
 def find_table(name: str) -> Table:
     """Find a table by name: of the package, of an installed package, or a TOML file."""
-    found = tables() | leaderboards()
-    if name in found:
-        return found[name]
+    known = tables() | leaderboards()
+    if name in known:
+        return known[name]
     if name in entry_points_of(GROUP):
         return _from_file(Path(from_entry_point(GROUP, name)), name)
     if name.endswith(".toml"):
         return _from_file(Path(name), Path(name).stem)
     raise UnknownNameError(
-        f"there is no table {name!r}{nearest(name, found)} (`varifold bench list` shows all; one of your own is a file "
+        f"there is no table {name!r}{nearest(name, known)} (`varifold bench list` shows all; one of your own is a file "
         "NAME.toml)"
     )
 

@@ -38,7 +38,7 @@ def spec_of(cell: Cell) -> ModelSpec:
     """
     spec = parse_model(cell.model, imports=True, detectors=True)
     given = {key: parse_value(text, imports=True) for key, text in parameters(cell.overrides, cell.overrides).items()}
-    return spec.having(**{k: v for k, v in given.items() if spec.takes(k) and k not in dict(spec.params)})
+    return spec.having(**{k: v for k, v in given.items() if spec.accepts(k) and k not in dict(spec.params)})
 
 
 def measure(cell: Cell) -> Outcome:
@@ -77,7 +77,7 @@ def _detection(detector: Any, stream: CellStream, before: float, started: float)
     """Return the outcome of a detector: the metrics that need labels or numbers as predictions are NaN."""
     block = stream.prepared.block
     used = process_time()
-    found = detect(detector, block, stream.positive)
+    result = detect(detector, block, stream.positive)
     used = process_time() - used
     known, weighted = _size(detector)
     n = len(block)
@@ -89,7 +89,7 @@ def _detection(detector: Any, stream: CellStream, before: float, started: float)
         "names": len(np.unique(block.indices)),
     }
     return Outcome(
-        **{**dict.fromkeys(_COPIED, math.nan), **counts, **found},
+        **{**dict.fromkeys(_COPIED, math.nan), **counts, **result},
         known=known,
         weighted=weighted,
         curve=b"",
@@ -129,8 +129,10 @@ def _positive(stream: CellStream) -> Any:
 
 def _by_coverage(scores: Sequence[IntervalScores | SetScores]) -> str:
     """Return the scores of intervals or sets as JSON; empty without any."""
-    found = {coverage_key(each.coverage): {k: v for k, v in vars(each).items() if k != "coverage"} for each in scores}
-    return json.dumps(found) if found else ""
+    by_coverage = {
+        coverage_key(each.coverage): {k: v for k, v in vars(each).items() if k != "coverage"} for each in scores
+    }
+    return json.dumps(by_coverage) if by_coverage else ""
 
 
 def _packed(curve: Floats) -> bytes:

@@ -142,7 +142,7 @@ def yield_checks(learner: Any) -> Iterator[Check]:
             yield check
     if getattr(getattr(learner, "traits", None), "uses_values", True):
         yield regression.check_string_columns if numeric else spaces.check_string_columns
-    if spaces.takes_bound(learner):
+    if spaces.has_max_features(learner):
         yield spaces.check_bounded_memory
 
 
@@ -153,7 +153,7 @@ def _checks_of_detector(detector: Any) -> Iterator[Check]:
     for check, abilities in (*((check, ()) for check in ALWAYS), *SHARED):
         if all(hasattr(detector, ability) for ability in abilities):
             yield detection.of_detector(check)
-    if spaces.takes_bound(detector):
+    if spaces.has_max_features(detector):
         yield detection.of_detector(spaces.check_bounded_memory)
 
 

@@ -105,14 +105,14 @@ def check_plain_scores(detector: Any) -> None:
     model = detector.clone()
     for t, (x, _) in enumerate(stream(120)):
         x = {} if t % 7 == 3 else x
-        found = {"score_one": model.score_one(x)}
+        scores = {"score_one": model.score_one(x)}
         if hasattr(model, "p_value_one"):
-            found["p_value_one"] = model.p_value_one(x)
-            assert 0.0 < found["p_value_one"] <= 1.0, f"p_value_one({x}) returned {found['p_value_one']}"
+            scores["p_value_one"] = model.p_value_one(x)
+            assert 0.0 < scores["p_value_one"] <= 1.0, f"p_value_one({x}) returned {scores['p_value_one']}"
             if hasattr(model, "score_and_p_value_one"):
                 both = model.score_and_p_value_one(x)
-                assert both == tuple(found.values()), f"score_and_p_value_one({x}) returned {both}, not {found}"
-        for call, value in found.items():
+                assert both == tuple(scores.values()), f"score_and_p_value_one({x}) returned {both}, not {scores}"
+        for call, value in scores.items():
             assert type(value) is float, f"{call}({x}) returned a {type(value).__name__}"
             assert math.isfinite(value), f"{call}({x}) returned {value}"
         model.learn_one(x)

@@ -43,8 +43,8 @@ def check_cold_start(learner: Any) -> None:
     """Before any target was learned the prediction is 0."""
     model = learner.clone()
     for x in ({}, {"a": 1.0}, {"a": None, "b": "level"}):
-        found = model.predict_one(x)
-        assert found == 0.0, f"predict_one({x}) before any target gave {found!r}, not 0"
+        prediction = model.predict_one(x)
+        assert prediction == 0.0, f"predict_one({x}) before any target gave {prediction!r}, not 0"
 
 
 def check_plain_predictions(learner: Any) -> None:
@@ -52,17 +52,17 @@ def check_plain_predictions(learner: Any) -> None:
     model = learner.clone()
     for x, y in stream_of(model, 80):
         model.learn_one(x, y)
-        found = model.predict_one(x)
-        assert type(found) is float, f"predict_one({x}) gave a {type(found).__name__}"
-        assert math.isfinite(found), f"predict_one({x}) gave {found}"
+        prediction = model.predict_one(x)
+        assert type(prediction) is float, f"predict_one({x}) gave a {type(prediction).__name__}"
+        assert math.isfinite(prediction), f"predict_one({x}) gave {prediction}"
 
 
 def check_empty_instance(learner: Any) -> None:
     """An instance without features can be learned and predicted at any point of the stream."""
     model = learner.clone()
     model.learn_one({}, 5.0)
-    found = model.predict_one({})
-    assert found == 5.0, f"predict_one({{}}) gave {found} after learn_one({{}}, 5.0)"
+    prediction = model.predict_one({})
+    assert prediction == 5.0, f"predict_one({{}}) gave {prediction} after learn_one({{}}, 5.0)"
     for t, (x, y) in enumerate(stream_of(model, 60)):
         model.learn_one({} if t % 5 == 0 else x, y)
         assert_sound(model, {}, ())
@@ -102,8 +102,10 @@ def check_constant_target(learner: Any) -> None:
         model = learner.clone()
         for x, _ in stream_of(learner, 60):
             model.learn_one(x, constant)
-            found = model.predict_one(x)
-            assert math.isclose(found, constant, rel_tol=1e-9), f"{found} predicted where every target was {constant}"
+            prediction = model.predict_one(x)
+            assert math.isclose(prediction, constant, rel_tol=1e-9), (
+                f"{prediction} predicted where every target was {constant}"
+            )
         assert_finite(model)
 
 
@@ -114,9 +116,9 @@ def check_units(learner: Any) -> None:
     for a, b in ((1.0, 100.0), (1024.0, 0.0), (0.01, -7.0), (1e6, 1e6)):
         other = learn(learner.clone(), [(x, a * y + b) for x, y in pairs])
         for x, _ in pairs[-40:]:
-            wanted, found = a * plain.predict_one(x) + b, other.predict_one(x)
-            near = math.isclose(found, wanted, rel_tol=1e-6, abs_tol=1e-5 * a)
-            assert near, f"{found} where targets times {a:g} plus {b:g} should give {wanted} on {x}"
+            wanted, predicted = a * plain.predict_one(x) + b, other.predict_one(x)
+            near = math.isclose(predicted, wanted, rel_tol=1e-6, abs_tol=1e-5 * a)
+            assert near, f"{predicted} where targets times {a:g} plus {b:g} should give {wanted} on {x}"
 
 
 def check_extreme_targets(learner: Any) -> None:

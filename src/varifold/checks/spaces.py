@@ -78,8 +78,8 @@ def outcomes_elsewhere(learners: Sequence[Any]) -> list[str]:
     )
     message = child.stderr.decode(errors="replace").strip().rpartition("\n")[2]
     assert child.returncode == 0, f"another process could not run the learner (is its class in a module?): {message}"
-    found: list[str] = json.loads(child.stdout)
-    return found
+    digests: list[str] = json.loads(child.stdout)
+    return digests
 
 
 def check_changing_features(learner: Any) -> None:
@@ -266,7 +266,7 @@ def check_bounded_memory(learner: Any) -> None:
     assert len(model.features) <= 24, "one instance wider than the bound broke it"
 
 
-def takes_bound(learner: Any) -> bool:
+def has_max_features(learner: Any) -> bool:
     """Return whether the learner has the parameters max_features and evict."""
     return {"max_features", "evict"} <= set(inspect.signature(type(learner)).parameters)
 

@@ -21,9 +21,9 @@ def check_intervals(learner: Any) -> None:
         before = state(model) if t % 40 == 0 else None
         inner, outer = (model.predict_interval_one(x, coverage) for coverage in COVERAGES)
         assert before in (None, state(model)), "predict_interval_one changed the state"
-        found = model.predict_one(x)
-        ordered = outer.low <= inner.low <= found <= inner.high <= outer.high
-        assert ordered, f"a prediction of {found} with the intervals {inner} and {outer}"
+        prediction = model.predict_one(x)
+        ordered = outer.low <= inner.low <= prediction <= inner.high <= outer.high
+        assert ordered, f"a prediction of {prediction} with the intervals {inner} and {outer}"
         if t > 1:
             assert math.isfinite(outer.high - outer.low), f"the interval {outer} after {t} targets"
         model.learn_one(x, y)

@@ -30,7 +30,7 @@ def with_rule(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
     for name, value in given.items():
         if value is None:
             continue
-        if not spec.takes(name):
+        if not spec.accepts(name):
             raise ParameterError(f"--{name}: {spec.cls.__name__} has no parameter {name!r}")
         spec = spec.having(**{name: value})
     spec()

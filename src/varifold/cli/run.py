@@ -287,7 +287,7 @@ def _scaled(spec: ModelSpec, scale: str | None) -> ModelSpec:
     if scale is None:
         return spec
     for needed in ("scale", "fit_intercept") if scale == "paper" else ("scale",):
-        if not spec.takes(needed):
+        if not spec.accepts(needed):
             raise ParameterError(f"--scale {scale}: {spec.cls.__name__} has no parameter {needed!r}")
     if scale != "paper":
         return spec.having(scale=scale)

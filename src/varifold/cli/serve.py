@@ -252,7 +252,7 @@ def _serve(args: argparse.Namespace, models: dict[str, Any]) -> int:
 def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
     """Return the models to make, of the tables [models.NAME] of a configuration."""
     from varifold.errors import VarifoldError
-    from varifold.serve.core.models import ModelSpec, check_name
+    from varifold.serve.core.models import ModelDescription, check_name
 
     for name in tables:
         if name != "models":
@@ -261,7 +261,7 @@ def _models(tables: dict[str, Any], path: Path | None) -> dict[str, Any]:
     for name, table in tables.get("models", {}).items():
         try:
             check_name(name)
-            models[name] = ModelSpec.from_json(table)
+            models[name] = ModelDescription.from_json(table)
         except VarifoldError as error:
             raise ParameterError(f"{path}: [models.{name}]: {error}") from error
     return models

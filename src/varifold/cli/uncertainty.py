@@ -49,7 +49,7 @@ def with_coverages(spec: ModelSpec, args: argparse.Namespace) -> ModelSpec:
     """Set the requested coverages of a learner."""
     if args.coverage is None:
         return spec
-    if not spec.takes("coverages"):
+    if not spec.accepts("coverages"):
         raise ParameterError(f"--coverage: {spec.cls.__name__} has no parameter 'coverages'; learners of varifold have")
     return spec.having(coverages=requested(args))
 

@@ -19,7 +19,8 @@ from varifold._engine.view cimport View
 
 from varifold._engine.state import check_chains, fixed, per_slot
 
-cdef double PATIENCE = 0.01        # lead required for a swap, as a share of the memory
+cdef double RATIO = 1.5            # a swap requires this many times the activity of the weakest node
+cdef double PATIENCE = 0.01        # and a lead of this share of the memory, so that two features do not alternate
 cdef double LARGEST_UNIT = 1e100   # rescale all counts beyond it
 
 
@@ -113,7 +114,7 @@ cdef class ActiveSet:
 
     cdef bint outdoes(self, int32_t slot) noexcept nogil:
         """Return whether a feature leads the weakest node by enough for a swap."""
-        cdef double lead = self.active[slot] - 1.5 * self.active[self.by_node[self.weakest()].slot]
+        cdef double lead = self.active[slot] - RATIO * self.active[self.by_node[self.weakest()].slot]
         return lead > self.patience * self.clock.unit
 
     # ---------------------------------------------------------------- joining and leaving

@@ -123,9 +123,9 @@ class BufferCopula:
             square = 1 / np.diag(inverse)
             mean = score - square * (inverse @ score) if len(score) > 1 else np.zeros(1)
             deviation = np.sqrt(square) if len(score) > 1 else np.ones(1)
-            found, spread, mass = truncated(place.low[at], place.high[at], mean[at], deviation[at])
+            scores, spread, mass = truncated(place.low[at], place.high[at], mean[at], deviation[at])
             enough = mass >= LEAST_MASS
-            score[at] = np.where(enough, found, score[at])
+            score[at] = np.where(enough, scores, score[at])
             variance[at] = np.where(enough, spread, 0.0)
         return score, variance
 

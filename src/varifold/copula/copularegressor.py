@@ -66,13 +66,13 @@ class CopulaRegressor(CopulaParameters, UnscaledLearner, VaryingRegressor):
     value represent the tails. The prediction is the mean of the window's values under these probabilities. It lies
     within the targets of the window: the method cannot extrapolate.
 
-    *Without a target* (``unlabelled="learn"``) the instance is learned with the target as an absent value, so that
-    features tell how they depend on one another. The U instances without a target together weigh at most as much as
+    *Without a target* (``unlabelled="learn"``) the instance is learned with the target as an absent value, and adds
+    to the correlation of the features. The U instances without a target together weigh at most as much as
     the L with one. In the update of the correlation the moments M_r of row r have the step
     gamma_r = max(gamma_min, c / (k + c)) with k = (L of earlier updates) / batch, times min(1, L / U) if r has no
     target: S <- (1 - gamma) S + sum w_r gamma_r M_r / sum w_r, where gamma is the weighted mean of the gamma_r. The
     values of such an instance enter the windows with probability L / U, by a hash of the step, so that the windows of
-    features and target span the same time. An empty instance, or one before the first target, teaches nothing. If one
+    features and target span the same time. An empty instance, or one before the first target, changes nothing. If one
     feature nearly determines the target, the ranks of both are less exact so: keep ``"ignore"``.
 
     `explain_one` attributes to each column its terms of m, scaled by the effect of m on the prediction. The weight of a

@@ -17,7 +17,7 @@ from varifold._engine.names.vocabulary import plain_label
 from varifold._numeric.hedge import Weights
 from varifold.base import Block
 from varifold.base.declared import declared
-from varifold.base.params import AnyOf, Constraint, Integer, Real, validate
+from varifold.base.params import AnyOf, Constraint, Integer, Real, validate_fields
 from varifold.copula.buffer import BufferCopula
 from varifold.errors import DataError, FeatureValueError, ParameterError
 
@@ -94,7 +94,7 @@ class DelayedOVFM(river_base.Classifier):
     keep: float | None = None
 
     def __post_init__(self) -> None:
-        validate(type(self).__name__, self._constraints, self.__dict__)
+        validate_fields(self, self._constraints)
         if self.c == self.gamma_min == 0:
             raise ParameterError("DelayedOVFM needs c > 0 or gamma_min > 0; with both 0 the correlation never moves")
         self.classes: list[Any] = []
@@ -110,7 +110,7 @@ class DelayedOVFM(river_base.Classifier):
         """Return the present values as floats; reject anything but finite numbers."""
         if not isinstance(x, Mapping):
             raise DataError(f"the instance is of type {type(x).__name__}; pass a mapping of feature names to numbers")
-        found: dict[Any, float] = {}
+        values: dict[Any, float] = {}
         for name, value in x.items():
             if isinstance(value, str):
                 raise DataError(f"the column {name!r} holds strings; DelayedOVFM accepts numbers only, so encode them")
@@ -125,8 +125,8 @@ class DelayedOVFM(river_base.Classifier):
             if math.isinf(number):
                 raise FeatureValueError(f'feature {name!r} is {number}; drop the key or pass None for "not observed"')
             if not math.isnan(number):
-                found[name] = max(-LARGEST, min(LARGEST, number))
-        return found
+                values[name] = max(-LARGEST, min(LARGEST, number))
+        return values
 
     def _label(self, y: Any) -> Any:
         """Return the label as a plain object."""

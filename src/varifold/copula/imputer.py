@@ -18,7 +18,7 @@ from varifold.base.blocks import to_block
 from varifold.base.declared import declared
 from varifold.base.estimator import Estimator, Name, undisturbed
 from varifold.base.frames import like_index
-from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate
+from varifold.base.params import AnyOf, Constraint, Integer, OneOf, Real, validate_fields
 from varifold.copula._imputer import ImputerModel
 from varifold.copula.parameters import COPULA, copula_of
 
@@ -107,7 +107,7 @@ class CopulaImputer(Estimator, river_base.Transformer):
     _engine: Engine = field(init=False)
 
     def __post_init__(self) -> None:
-        validate(type(self).__name__, self._constraints(), self.__dict__)
+        validate_fields(self, self._constraints())
         self._engine = self._make_engine()
 
     def _make_engine(self) -> Engine:

@@ -44,10 +44,10 @@ def content(entry: Entry, file: File, path: Path) -> bytes:
             data = gzip.decompress(data)
         except (OSError, EOFError) as error:
             raise DataError(f"{path} of data set {entry.name!r} cannot be decompressed: {error}") from error
-    found = hashlib.sha256(data).hexdigest()
-    if found != file.sha256:
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
         raise DataError(
-            f"{path} of data set {entry.name!r} has sha256 {found[:12]}..., expected {file.sha256[:12]}...; "
+            f"{path} of data set {entry.name!r} has sha256 {digest[:12]}..., expected {file.sha256[:12]}...; "
             "the file is damaged or another edition: replace it or delete it"
         )
     return data

@@ -24,6 +24,7 @@ from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
     BusyLearnerError,
     DataError,
+    FeatureNameError,
     FeatureValueError,
     ModelFileError,
     ParameterError,
@@ -112,10 +113,10 @@ class KeyedLearner(Saved):
     @exclusive
     def learner(self, key: Key) -> VaryingLearner | None:
         """Return the learner of a key, None before the key was learned."""
-        found = self._here.get(key)
-        if found is not None:
+        learner = self._here.get(key)
+        if learner is not None:
             self._here.move_to_end(key)
-            return found
+            return learner
         if key not in self._known:
             return None
         back = self._decoded(self._spill.read(key))
@@ -170,8 +171,8 @@ class KeyedLearner(Saved):
         return list(self._here.values())
 
     def _decoded(self, data: bytes) -> VaryingLearner:
-        found: VaryingLearner = type(self._blank).from_bytes(data)
-        return found
+        learner: VaryingLearner = type(self._blank).from_bytes(data)
+        return learner
 
     def _split(self, x: Mapping[Any, Any]) -> tuple[Key, dict[Any, Any]]:
         if not isinstance(x, Mapping) and not hasattr(x, "keys"):
@@ -253,7 +254,10 @@ class KeyedLearner(Saved):
 
         The state afterwards is that of `learn_one` on each. All instances are checked before anything is learned.
         """
-        if isinstance(X, list | tuple) and w is None and y is not None:
+        if y is None and not isinstance(X, Block):
+            what = "target" if self._numeric else "label"
+            raise DataError(f"y is missing; pass a {what} per instance, None where it is not known")
+        if isinstance(X, list | tuple) and y is not None and w is None:
             rows, targets = X, list(y)
             if len(rows) != len(targets):
                 raise DataError(f"{len(targets)} labels or targets for {len(rows)} instances; give one for each")
@@ -262,20 +266,25 @@ class KeyedLearner(Saved):
             block = to_block(X, y, w, numeric=self._numeric)
             rows, targets = list(block.rows()), self._targets(block)
             weights = itertools.repeat(1.0) if block.weights is None else block.weights.tolist()
-        for i, (x, target) in enumerate(zip(rows, targets, strict=True)):
-            self._check_row(i, x, target)
+        self._check_rows(rows, targets)
         for x, target, weight in zip(rows, targets, weights, strict=False):
             self.learn_one(x, target, weight)
 
-    def _check_row(self, i: int, x: Mapping[Any, Any], target: Any) -> None:
-        """Raise what learning a row of many would raise, with its number."""
-        if target is None or target != target:
-            what = "target" if self._numeric else "label"
-            raise DataError(f"instance {i} has no {what}; leave it out, or give one for each instance")
-        try:
-            self._check_one(x, target)
-        except VarifoldError as error:
-            raise type(error)(f"instance {i}: {error}") from error
+    def _check_rows(self, rows: Iterable[Mapping[Any, Any]], targets: Iterable[Any]) -> None:
+        """Raise what learning the rows would raise, with the number of the row."""
+        is_level_by_name: dict[tuple[Key, str], bool] = {}
+        for i, (x, target) in enumerate(zip(rows, targets, strict=False)):
+            try:
+                self._check_one(x, None if is_missing(target) else target)
+                key, rest = self._split(x)
+                for name, is_level in _full_names(rest):
+                    if is_level_by_name.setdefault((key, name), is_level) != is_level:
+                        raise FeatureNameError(
+                            f"feature {name!r} is both a feature and the indicator of a string value; rename one of "
+                            "the two"
+                        )
+            except VarifoldError as error:
+                raise type(error)(f"instance {i}: {error}") from error
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance: a Series or an Array for a frame, else a list."""
@@ -383,6 +392,15 @@ class KeyedLearner(Saved):
                     raise ValueError(f"the learner of {key!r} is a {of_key['method']!r}")
                 made._spill.put(key, part)
         return made
+
+
+def _full_names(x: Mapping[Any, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the names ``f=v`` of an instance, and whether each is an indicator or a feature of that name."""
+    for name, value in x.items():
+        if isinstance(value, str):
+            yield f"{name}={value}", True
+        elif isinstance(name, str) and "=" in name and not is_missing(value):
+            yield name, False
 
 
 def instances(X: Any) -> Iterable[Mapping[Any, Any]]:

@@ -75,10 +75,10 @@ def merge(learners: Iterable[T]) -> T:
 
 
 def _merged_digests(parts: Sequence[TDigest]) -> TDigest:
-    found = copy.deepcopy(parts[0])
+    merged = copy.deepcopy(parts[0])
     for part in parts[1:]:
-        found.merge(copy.deepcopy(part))  # merging sorts the buffer of the other digest
-    return found
+        merged.merge(copy.deepcopy(part))  # merging sorts the buffer of the other digest
+    return merged
 
 
 def _merged_learners(parts: Sequence[Estimator]) -> Estimator:

@@ -70,8 +70,8 @@ def learn_parallel(
     check_shards(shards, join)
     tasks = _tasks(source, make_learner(model), shards, reading)
     workers = (os.cpu_count() or 1) if jobs < 0 else jobs
-    found = dict(each(_learned, tasks, min(workers, shards), backend, _died))
-    return joined([_kept(found[number]) for number in range(shards)], join)
+    learned = dict(each(_learned, tasks, min(workers, shards), backend, _died))
+    return joined([_kept(learned[number]) for number in range(shards)], join)
 
 
 def check_shards(shards: int, join: str) -> None:

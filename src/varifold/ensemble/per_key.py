@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from river import base as river_base
 from varifold.base import Block, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import is_detector, is_regressor
-from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, instances
+from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, exclusive, instances
 from varifold.ensemble._spill_file import Key
 from varifold.errors import DataError, ParameterError
 
@@ -58,27 +59,27 @@ class PerKey(KeyedPredictor, river_base.Classifier):  # type: ignore[misc]
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the probability of each label; empty before the key was learned. Changes nothing."""
         learner, rest = self._for(x)
-        found: dict[Any, float] = learner.predict_proba_one(rest)
-        return found
+        probabilities: dict[Any, float] = learner.predict_proba_one(rest)
+        return probabilities
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """Predict a set of labels with the learner of the key, which needs `coverages`. Changes nothing."""
         learner, rest = self._for(x)
-        found: set[Any] = learner.predict_set_one(rest, coverage)
-        return found
+        labels: set[Any] = learner.predict_set_one(rest, coverage)
+        return labels
 
     def predict_set_many(self, X: Any, coverage: float = 0.9) -> Any:
         """Return what `predict_set_one` returns for each instance: a frame of bools by label, or a list of sets."""
         frames.check_columns(self.classes, X)
-        found = [self.predict_set_one(x, coverage) for x in instances(X)]
-        held = np.array([[y in some for y in self.classes] for some in found], dtype=bool)
-        return frames.set_table(self.classes, held.reshape(len(found), len(self.classes)), X)
+        sets = [self.predict_set_one(x, coverage) for x in instances(X)]
+        held = np.array([[y in some for y in self.classes] for some in sets], dtype=bool)
+        return frames.set_table(self.classes, held.reshape(len(sets), len(self.classes)), X)
 
     def explain_one(self, x: Mapping[Any, Any], label: Hashable = None) -> dict[Any, float]:
         """Return the contribution of each feature to a label's score in the learner of the key."""
         learner, rest = self._for(x)
-        found: dict[Any, float] = learner.explain_one(rest, label)
-        return found
+        parts: dict[Any, float] = learner.explain_one(rest, label)
+        return parts
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
@@ -171,19 +172,19 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
         """Predict an interval for the target with the learner of the key, which needs `coverages`. Changes nothing."""
         learner, rest = self._for(x)
-        found: Interval = learner.predict_interval_one(rest, coverage)
-        return found
+        interval: Interval = learner.predict_interval_one(rest, coverage)
+        return interval
 
     def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
         """Return what `predict_interval_one` returns for each instance: a frame of low and high, or a list."""
-        found = [self.predict_interval_one(x, coverage) for x in instances(X)]
-        return frames.interval_table(np.array(found, dtype=np.float64).reshape(len(found), 2), X)
+        intervals = [self.predict_interval_one(x, coverage) for x in instances(X)]
+        return frames.interval_table(np.array(intervals, dtype=np.float64).reshape(len(intervals), 2), X)
 
     def explain_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """Return the contribution of each feature to the prediction of the learner of the key."""
         learner, rest = self._for(x)
-        found: dict[Any, float] = learner.explain_one(rest)
-        return found
+        parts: dict[Any, float] = learner.explain_one(rest)
+        return parts
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
@@ -192,8 +193,8 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
 
         A schedule models targets that arrive late, see `VaryingRegressor.run_block`.
         """
-        found, _ = self._run(block, schedule, (), memos)
-        return found
+        predictions, _ = self._run(block, schedule, (), memos)
+        return predictions
 
     def run_intervals(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None, memos: list[bytes | None] | None = None
@@ -209,15 +210,15 @@ class PerKeyRegressor(KeyedPredictor, river_base.Regressor):
         memos: list[bytes | None] | None,
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows = list(block.rows())
-        found, bounds = np.full(len(block), np.nan), np.full((len(block), len(coverages), 2), np.nan)
+        predictions, bounds = np.full(len(block), np.nan), np.full((len(block), len(coverages), 2), np.nan)
 
         def predict(i: int) -> None:
-            found[i] = self.predict_one(rows[i])
+            predictions[i] = self.predict_one(rows[i])
             for place, coverage in enumerate(coverages):
                 bounds[i, place] = self.predict_interval_one(rows[i], coverage)
 
         self._run_rows(block, schedule, self._targets(block), predict, memos)
-        return found, bounds
+        return predictions, bounds
 
 
 class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
@@ -251,16 +252,16 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     _method = "perkeydetector"
     _task = "detection"
 
+    @exclusive
     def learn_one(self, x: Mapping[Any, Any]) -> None:  # type: ignore[override]
         """Learn one instance with the detector of its key; make one for a new key."""
-        with self._lock:
-            self._learn(x)
+        self._learn(x)
 
+    @exclusive
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
         rows = list(instances(X))
-        for i, x in enumerate(rows):
-            self._check_row(i, x, 0.0)
+        self._check_rows(rows, itertools.repeat(None))
         for x in rows:
             self.learn_one(x)
 

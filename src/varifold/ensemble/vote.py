@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +11,30 @@ from river import base as river_base
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import is_missing, plain_label
 from varifold.base import files, frames
-from varifold.base.blocks import to_block
+from varifold.base.blocks import learned_block, to_block
 from varifold.base.classifier import VaryingClassifier
 from varifold.base.saving import Saved, pack_learners, unpack_learners
 from varifold.base.shares import share_of
 from varifold.errors import FeatureNameError, ModelFileError, ParameterError
 
 METHOD = "vote"
+
+
+def checked_learners(owner: str, learners: Any, kind: str, fits: Callable[[Any], bool]) -> list[Any]:
+    """Return the learners of an ensemble as a list; raise an error unless each fits and is there once."""
+    rule = f"The 'learners' parameter of {owner} must be a list of {kind}, each one once."
+    if not isinstance(learners, Iterable):
+        raise ParameterError(f"{rule} Got a {type(learners).__name__} instead.")
+    checked = list(learners)
+    for learner in checked:
+        if isinstance(learner, type) or not fits(learner):
+            name = f"the class {learner.__name__}" if isinstance(learner, type) else f"a {type(learner).__name__}"
+            raise ParameterError(f"{rule} Got {name} in it.")
+    if not checked:
+        raise ParameterError(f"{rule} Got none.")
+    if len({id(learner) for learner in checked}) < len(checked):
+        raise ParameterError(f"{rule} Got one of them twice.")
+    return checked
 
 
 class Vote(Saved, river_base.Classifier):
@@ -48,19 +65,7 @@ class Vote(Saved, river_base.Classifier):
     _task = "classification"
 
     def __init__(self, learners: Iterable[Any]) -> None:
-        if not isinstance(learners, Iterable):
-            raise ParameterError(f"The 'learners' parameter of Vote must be a list of classifiers. Got {learners!r}.")
-        self.learners = list(learners)
-        if not self.learners:
-            raise ParameterError("The 'learners' parameter of Vote must hold at least one classifier. Got none.")
-        for learner in self.learners:
-            if isinstance(learner, type) or not hasattr(learner, "predict_proba_one"):
-                raise ParameterError(
-                    "The 'learners' parameter of Vote must hold classifiers with learn_one and predict_proba_one. "
-                    f"Got {learner!r} instead."
-                )
-        if len({id(learner) for learner in self.learners}) < len(self.learners):
-            raise ParameterError("The 'learners' parameter of Vote must hold classifiers, each one once.")
+        self.learners = checked_learners("Vote", learners, "classifiers", lambda one: hasattr(one, "predict_proba_one"))
         self.reading: Mapping[str, Any] = {}
         self._learned = 0
         self._labels: dict[Any, None] = {}
@@ -109,25 +114,31 @@ class Vote(Saved, river_base.Classifier):
 
     def predict_one(self, x: Mapping[Any, Any]) -> Any:  # type: ignore[override]
         """Predict the most probable label; None before any label was learned. Changes nothing."""
-        found = self.predict_proba_one(x)
-        return max(found, key=found.__getitem__) if found else None
+        probabilities = self.predict_proba_one(x)
+        return max(probabilities, key=probabilities.__getitem__) if probabilities else None
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Return the mean of the learners' probabilities; empty before any label was learned. Changes nothing."""
         return self._mean([learner.predict_proba_one(x) for learner in self.learners])
 
     def _mean(self, given: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
-        voters = [found for found in given if found]
+        voters = [probabilities for probabilities in given if probabilities]
         if not voters:
             return {}
-        return {label: sum(found.get(label, 0.0) for found in voters) / len(voters) for label in self._labels}
+        return {
+            label: sum(probabilities.get(label, 0.0) for probabilities in voters) / len(voters)
+            for label in self._labels
+        }
 
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> None:
         """Learn instances in order; X is anything that `VaryingClassifier.learn_many` accepts."""
-        for x, label, weight in self._labelled(to_block(X, y, w)):
+        for x, label, weight in self._labelled(learned_block(X, y, w, self._knows)):
             self.learn_one(x, label, weight)
+
+    def _knows(self, name: Any) -> bool:
+        return any(isinstance(learner, VaryingClassifier) and learner._knows(name) for learner in self.learners)
 
     def _labelled(self, block: Block) -> list[tuple[dict[Any, Any], Any, float]]:
         """Return instances, labels and weights; reject all of them if a name of one clashes."""
@@ -145,11 +156,11 @@ class Vote(Saved, river_base.Classifier):
     def predict_proba_many(self, X: Any) -> Any:
         """Return what `predict_proba_one` returns for each instance; for a frame, a frame with one column per label."""
         frames.check_columns(self._labels, X)
-        found = self._probabilities(X)
+        probabilities = self._probabilities(X)
         if not frames.is_frame(X):
-            return found
-        table = np.array([[p[label] for label in self._labels] for p in found if p])
-        return frames.probability_table(self.classes, table.reshape(len(found), len(self._labels)), X)
+            return probabilities
+        table = np.array([[p[label] for label in self._labels] for p in probabilities if p])
+        return frames.probability_table(self.classes, table.reshape(len(probabilities), len(self._labels)), X)
 
     def _probabilities(self, X: Any) -> list[dict[Any, float]]:
         block = to_block(X)
@@ -163,13 +174,13 @@ class Vote(Saved, river_base.Classifier):
 
     def predict_learn_many(self, X: Any, y: Iterable[Any] | None = None, w: Iterable[float] | None = None) -> Any:
         """Predict each instance, then learn it; return the predictions in the form of `predict_many`."""
-        block = to_block(X, y, w)
+        block = learned_block(X, y, w, self._knows)
         frames.check_labels([*self._labels, *block.labels.values], X)
-        found = []
+        predictions = []
         for x, label, weight in self._labelled(block):
-            found.append(self.predict_one(x))
+            predictions.append(self.predict_one(x))
             self.learn_one(x, label, weight)
-        return frames.label_column(found, X)
+        return frames.label_column(predictions, X)
 
     # ------------------------------------------------------------------ looking inside
 

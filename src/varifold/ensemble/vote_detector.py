@@ -14,7 +14,7 @@ from varifold.base.blocks import to_block
 from varifold.base.detector import VaryingDetector
 from varifold.base.params import Real, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
-from varifold.errors import ParameterError
+from varifold.ensemble.vote import checked_learners
 
 METHOD = "votedetector"
 _ALARMS = "alarms."
@@ -50,15 +50,10 @@ class VoteDetector(Saved, river_base.AnomalyDetector):
 
     def __init__(self, learners: Iterable[Any], *, rate: float = 0.01) -> None:
         validate("VoteDetector", {"rate": Real(0, 1, open_low=True)}, {"rate": rate})
-        self.learners = list(learners)
+        self.learners = checked_learners(
+            "VoteDetector", learners, "detectors", lambda one: isinstance(one, VaryingDetector)
+        )
         self.rate = rate
-        for learner in self.learners:
-            if not isinstance(learner, VaryingDetector):
-                raise ParameterError(
-                    f"The 'learners' parameter of VoteDetector must hold detectors. Got {learner!r} instead."
-                )
-        if not self.learners or len({id(learner) for learner in self.learners}) < len(self.learners):
-            raise ParameterError("The 'learners' parameter of VoteDetector must hold detectors, each one once.")
         self.reading: Mapping[str, Any] = {}
         self._alarms = Alarms()
 

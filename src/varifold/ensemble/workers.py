@@ -48,9 +48,9 @@ def each(
         left = dict(enumerate(items))
         while left:
             try:
-                for number, found in _running(joblib, numbered, left, jobs, config["backend"]):
+                for number, result in _running(joblib, numbered, left, jobs, config["backend"]):
                     del left[number]
-                    yield found
+                    yield result
             except broken:
                 for number in list(islice(left, _IN_FLIGHT * jobs)):
                     yield _alone(joblib, broken, function, left.pop(number), died)
@@ -74,10 +74,10 @@ def _numbered(function: Callable[[T], R], number: int, item: T) -> tuple[int, R]
 def _alone(joblib: Any, broken: type[Exception], function: Callable[[T], R], item: T, died: Callable[[T], R]) -> R:
     """Run one item alone in a process; n_jobs is 2 because a single job would run in, and could kill, this process."""
     try:
-        found: list[R] = joblib.Parallel(n_jobs=2, backend="loky")([(function, (item,), {})])
+        results: list[R] = joblib.Parallel(n_jobs=2, backend="loky")([(function, (item,), {})])
     except broken:
         return died(item)
-    return found[0]
+    return results[0]
 
 
 def _dask_client(jobs: int) -> Any:

@@ -74,10 +74,10 @@ class LabelQueue:
 
     def remove(self, number: int) -> bool:
         """Remove an instance, such as one whose label has arrived; return False if there is none."""
-        found = self._waiting.pop(number, None)
-        if found is not None:
-            self.bytes -= len(found.x)
-        return found is not None
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            self.bytes -= len(waiting.x)
+        return waiting is not None
 
     def __getitem__(self, number: int) -> Waiting:
         return self._waiting[number]

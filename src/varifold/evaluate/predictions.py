@@ -67,6 +67,7 @@ class Predictions(_Predictions):
             }
 
     def _sets(self, i: int) -> dict[str, list[Any]]:
+        """Return the sets of labels of an instance by column name."""
         if self.sets is None:
             return {}
         sets = ([self.labels[j] for j in np.flatnonzero(row)] for row in self.sets[i])

@@ -46,6 +46,8 @@ def repeat(
     scenario, shuffle
         The scenario, and whether rows are permuted: see `streams.prepare`. The same seed gives every learner the
         same stream.
+    repeats, seed
+        Number of streams, and the seed of the first.
     scale
         ``"paper"`` computes z-scores over the whole set before the stream starts. That looks ahead and is only for
         reproducing papers, with learners made with ``scale="none", fit_intercept=False``. None keeps the values.

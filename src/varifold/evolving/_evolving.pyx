@@ -179,7 +179,7 @@ cdef class EvolvingModel(RulePair):
         for i in range(v.n):
             s = v.slot[i]
             if self.local[e].of[s] < 0 and self.detector.group[self.space.column[s]] != JOINED:
-                self.take(e, s)
+                self.local_slot(e, s)
 
     cdef void begin_overlap(self) noexcept nogil:
         """Begin an overlap: select the rule whose features the map predicts."""
@@ -215,7 +215,7 @@ cdef class EvolvingModel(RulePair):
         for i in range(self.inner.n):
             if self.inner.slot[i]:
                 self.overlap.row_y[self.inner.slot[i] - 1] = self.inner.x[i]
-        self.overlap.take(w)
+        self.overlap.add_row(w)
 
     cdef bint stays(self, View* v) noexcept nogil:
         """Test whether the instance still has a feature of the successor."""

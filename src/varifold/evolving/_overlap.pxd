@@ -32,5 +32,5 @@ cdef class Overlap:
     cdef int32_t add_input(self, int32_t slot, double first) noexcept nogil
     cdef int32_t add_output(self, int32_t slot) noexcept nogil
     cdef void blank(self) noexcept nogil
-    cdef void take(self, double w) noexcept nogil
+    cdef void add_row(self, double w) noexcept nogil
     cdef void forget(self, int32_t slot) noexcept nogil

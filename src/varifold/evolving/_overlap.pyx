@@ -127,7 +127,7 @@ cdef class Overlap:
             for j in range(self.outputs):
                 self.row_y[j] = self.y[j] / self.a[0]
 
-    cdef void take(self, double w) noexcept nogil:
+    cdef void add_row(self, double w) noexcept nogil:
         """Rotate the current row into the factor (Givens rotations), with weight w."""
         cdef Py_ssize_t c, j, n = self.inputs, m = self.outputs
         cdef double* r

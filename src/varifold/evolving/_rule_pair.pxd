@@ -42,7 +42,7 @@ cdef class RulePair(Model):
     cdef double rule_loss(self, int e, int y) noexcept nogil
     cdef void restart(self, int e) noexcept nogil
     cdef void wipe(self, int e) noexcept nogil
-    cdef int32_t take(self, int e, int32_t slot) noexcept nogil
+    cdef int32_t local_slot(self, int e, int32_t slot) noexcept nogil
     cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil
     cdef void mark(self, View* v, bint present) noexcept nogil
     cdef inline double clipped(self, double x) noexcept nogil

@@ -154,7 +154,7 @@ cdef class RulePair(Model):
             self.second_space.size = 1
         self.restart(e)
 
-    cdef int32_t take(self, int e, int32_t slot) noexcept nogil:
+    cdef int32_t local_slot(self, int e, int32_t slot) noexcept nogil:
         """Return a rule's local index of a slot; assign one if there is none."""
         cdef Locals* l = &self.local[e]
         cdef int32_t i = l.of[slot]
@@ -176,7 +176,7 @@ cdef class RulePair(Model):
 
     cdef void set_weight(self, int e, int32_t slot, int c, double f) noexcept nogil:
         """Set a rule's weight of a slot."""
-        cdef int32_t i = self.take(e, slot)
+        cdef int32_t i = self.local_slot(e, slot)
         if e == 0:
             at(self.first, i, c)[0] = f
         else:

@@ -33,7 +33,7 @@ class FESLRegressor(Switching, VaryingRegressor):
         are known. By default the learner detects them.
     ridge, settle, patience, max_dense
         See `varifold.evolving.base.EvolvingClassifier`.
-    scale, fit_intercept, clip, max_features, evict
+    scale, fit_intercept, clip, max_features, evict, coverages
         See `varifold.VaryingRegressor`.
 
     Notes

@@ -28,7 +28,7 @@ cdef class WindowTrees(Growing):
     cdef bint any_marked
 
     cdef int recent(self) noexcept nogil
-    cdef int standing(self) noexcept nogil
+    cdef int predicting(self) noexcept nogil
     cdef int32_t root_of(self, int t) noexcept nogil
     cdef double weight_of(self, int t) noexcept nogil
     cdef void read(self, View* v) noexcept nogil

@@ -122,7 +122,7 @@ cdef class WindowTrees(Growing):
         """Return the number of recent trees: those that predict and are not on trial."""
         return <int> min(self.grown, <int64_t> self.trees)
 
-    cdef int standing(self) noexcept nogil:
+    cdef int predicting(self) noexcept nogil:
         """Return the number of trees that predict, those on trial last."""
         return self.recent() + self.earlier
 
@@ -137,7 +137,7 @@ cdef class WindowTrees(Growing):
         """
         cdef int recent = self.recent()
         if recent == 0 or self.earlier == 0:
-            return 1.0 / self.standing()
+            return 1.0 / self.predicting()
         return 1.0 / (1.0 + exp(-self.lead)) / recent if t < recent else 1.0 / (1.0 + exp(self.lead)) / self.earlier
 
     cdef void read(self, View* v) noexcept nogil:

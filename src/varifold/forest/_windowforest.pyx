@@ -48,9 +48,9 @@ cdef class WindowForestModel(WindowTrees):
                 return
             node = self.child_of(node, &self.current)
 
-    cdef void ask_trees(self, double* out, int y, double w) noexcept nogil:
+    cdef void predict_trees(self, double* out, int y, double w) noexcept nogil:
         """Compute the log of the trees' mean probability by class; count the label in every tree if w > 0."""
-        cdef int c, t, recent = self.recent(), trees = self.standing()
+        cdef int c, t, recent = self.recent(), trees = self.predicting()
         cdef double weight
         cdef double[2] right = [0.0, 0.0]    # probability of y: trees grown since the last drift, and those on trial
         memset(out, 0, self.classes * sizeof(double))
@@ -67,7 +67,7 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         self.read(v)
-        self.ask_trees(out, 0, 0.0)
+        self.predict_trees(out, 0, 0.0)
 
     # ---------------------------------------------------------------- learning
 
@@ -83,8 +83,8 @@ cdef class WindowForestModel(WindowTrees):
         """Score the instance, count its label in every tree, add it to the window, continue the growing tree."""
         cdef bint prepared = self.root_growing == 0
         self.read(v)
-        self.ask_trees(out, y, w)
-        if self.standing() and self.classes > 1:
+        self.predict_trees(out, y, w)
+        if self.predicting() and self.classes > 1:
             self.watch(argmax(self.classes, out) != y)
         self.current.y = y
         self.current.w = w
@@ -173,8 +173,8 @@ cdef class WindowForestModel(WindowTrees):
         cdef double base = 0.0, added = 0.0, scale
         memset(self.part_of, 0, self.space.size * sizeof(double))
         self.read(v)
-        self.ask_trees(self.mean, 0, 0.0)
-        for t in range(self.standing()):
+        self.predict_trees(self.mean, 0, 0.0)
+        for t in range(self.predicting()):
             base += self.weight_of(t) * self.follow(self.root_of(t), label, self.weight_of(t))
         for i in range(self.space.size):
             added += self.part_of[i]
@@ -188,7 +188,7 @@ cdef class WindowForestModel(WindowTrees):
         cdef Py_ssize_t i
         cdef double rest
         memset(out, 0, v.n * sizeof(double))
-        if self.standing() == 0:
+        if self.predicting() == 0:
             return
         rest = self.share(v, label)
         for i in range(1, self.space.size):
@@ -198,7 +198,7 @@ cdef class WindowForestModel(WindowTrees):
 
     cdef dict absent_contributions(self, View* v, int label):
         cdef Py_ssize_t i
-        if self.standing() == 0:
+        if self.predicting() == 0:
             return {}
         self.share(v, label)
         here = {v.slot[i] for i in range(v.n)}

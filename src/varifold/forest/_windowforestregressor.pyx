@@ -76,7 +76,7 @@ cdef class RegressionTrees(WindowTrees):
         cdef int t, recent = self.recent()
         cdef double total = 0.0, deviation
         cdef double[2] mean = [0.0, 0.0]    # of the trees grown since the last drift, and of those on trial
-        for t in range(self.standing()):
+        for t in range(self.predicting()):
             deviation = self.descend(self.root_of(t), y, w) - self.target.mean
             mean[t >= recent] += deviation / (recent if t < recent else self.earlier)
             total += self.weight_of(t) * deviation
@@ -96,7 +96,7 @@ cdef class RegressionTrees(WindowTrees):
         cdef double prediction
         self.read(v)
         prediction = self.predict_and_count(y, w)
-        if self.standing():
+        if self.predicting():
             self.monitor_error(fabs(y - prediction))
         self.current.target = y
         self.current.w = w
@@ -199,7 +199,7 @@ cdef class RegressionTrees(WindowTrees):
         cdef Py_ssize_t i
         memset(self.part_of, 0, self.space.size * sizeof(double))
         self.read(v)
-        for t in range(self.standing()):
+        for t in range(self.predicting()):
             self.follow(self.root_of(t), self.weight_of(t))
         self.part_of[0] = self.predict_and_count(0.0, 0.0) - self.target.mean
         for i in range(1, self.space.size):

@@ -42,7 +42,7 @@ cdef inline double space_step(double cap, double sign, double bar, Py_ssize_t n)
     """
     cdef double margin = sign * bar, slope, tau = cap
     cdef bint bounded = cap * n > LEAST
-    if margin < -36.0:
+    if margin < -36.0:   # e^-36 is less than half the distance from 1 to the next double
         slope = 1.0
         if bounded:
             tau = min(tau, -margin / n)

@@ -25,10 +25,12 @@ cdef class OLVFRegression(RuleRegression):
         self.epsilon = epsilon
 
     cdef void learn_target(self, View* v, double y, double w) noexcept nogil:
-        cdef double score, bar, away = y - self.target.mean, left, error
+        cdef double score, bar, from_mean = y - self.target.mean, residual, error
+        cdef bint right
         cdef Norms norms
         self.olvf.measure(v, 0, &score, &bar, &norms)
-        left = away - score
-        error = scaled_error(self.target, left)
-        self.olvf.move(v, 0, bar, &norms, fabs(left) <= fabs(away), 1.0 if error > 0.0 else -1.0,
-                       fabs(error) - self.epsilon, self.target.deviation, w)
+        residual = from_mean - score
+        right = fabs(residual) <= fabs(from_mean)
+        error = scaled_error(self.target, residual)
+        self.olvf.move(v, 0, bar, &norms, right, 1.0 if error > 0.0 else -1.0, fabs(error) - self.epsilon,
+                       self.target.deviation, w)

@@ -274,6 +274,8 @@ class AsyncRemoteModel:
         Address of the server, name of the model and token, as in `RemoteClassifier`.
     connections
         Most connections at a time.
+    timeout
+        Seconds to wait for the response of one attempt.
 
     """
 
@@ -393,6 +395,8 @@ class RemoteClassifier(_RemoteLearner, river_base.Classifier):  # type: ignore[m
         Parameters of the policy that requests labels of kept instances, such as ``{"budget": 0.05}``.
     token
         Token of the server, if it requires one.
+    timeout
+        Seconds to wait for the response of one attempt.
 
     """
 
@@ -439,8 +443,10 @@ class RemoteRegressor(_RemoteLearner, river_base.Regressor):
 
     Parameters
     ----------
-    url, model, method, params, key, max_keys, input, token
+    url, model, method, params, key, max_keys, input, token, timeout
         See `RemoteClassifier`; a key makes one regressor per key, as in `varifold.PerKeyRegressor`.
+    ask
+        For classifiers only.
 
     """
 
@@ -464,8 +470,10 @@ class RemoteDetector(_RemoteModel, river_base.AnomalyDetector):
 
     Parameters
     ----------
-    url, model, method, params, key, max_keys, input, token
+    url, model, method, params, key, max_keys, input, token, timeout
         See `RemoteClassifier`; a key makes one detector per key, as in `varifold.PerKeyDetector`.
+    ask
+        For classifiers only.
 
     """
 

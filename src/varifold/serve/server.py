@@ -23,7 +23,7 @@ from varifold.errors import ParameterError, VarifoldError
 from varifold.serve.alerts import AlertRules, Alerts
 from varifold.serve.core import log
 from varifold.serve.core.budget import ServerBudget, shown
-from varifold.serve.core.models import Models, ModelSpec, Policy
+from varifold.serve.core.models import ModelDescription, Models, Policy
 from varifold.serve.core.state import Limits
 from varifold.serve.extra import uvicorn, uvloop
 from varifold.serve.http.app import App, BodyLimits
@@ -66,7 +66,7 @@ class Settings:
     """Most bytes of one model's learner; None: as much as of all."""
     tls: tuple[Path, Path] | None = None
     """Files of the certificate and its key; None: HTTP."""
-    models: Mapping[str, ModelSpec] = field(default_factory=dict)
+    models: Mapping[str, ModelDescription] = field(default_factory=dict)
     """Models to make at the start, unless they exist."""
     log: str = "text"
     drain: int = 10

@@ -64,26 +64,30 @@ class Token(NamedTuple):
     model: str
 
 
-class BucketState(Protocol):
-    """A bucket's part of Spark's state."""
+class ReadableState(Protocol):
+    """A bucket's part of Spark's state, to read."""
 
     def token(self) -> Token | None:
         """Return the token, None before the first micro-batch."""
 
-    def set_token(self, token: Token) -> None:
-        """Write the token."""
-
     def log(self) -> Iterator[str]:
         """Yield what was appended since the log was cleared, in order."""
+
+    def snapshot(self, key: Key) -> bytes | None:
+        """Return the bytes written for a key."""
+
+
+class BucketState(ReadableState, Protocol):
+    """The same, to write."""
+
+    def set_token(self, token: Token) -> None:
+        """Write the token."""
 
     def append(self, counter: int, text: str) -> None:
         """Append the rows of the micro-batch of this counter to the log."""
 
     def clear_log(self) -> None:
         """Clear the log."""
-
-    def snapshot(self, key: Key) -> bytes | None:
-        """Return the bytes written for a key."""
 
     def write(self, key: Key, data: bytes) -> None:
         """Write a key's bytes."""
@@ -128,7 +132,7 @@ CACHE = Cache()
 class Reader:
     """Restores the learners of a bucket: reads snapshots when they are needed and replays the log."""
 
-    def __init__(self, plan: Plan, state: BucketState) -> None:
+    def __init__(self, plan: Plan, state: ReadableState) -> None:
         self.plan = plan
         self.state = state
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from varifold.base import from_bytes
@@ -15,8 +16,7 @@ from varifold.base.registry import detectors, models
 from varifold.errors import DataError
 from varifold.spark.bucket import Key, Plan, Reader, Token
 from varifold.spark.layout import spark_module
-from varifold.spark.row_state import RowState
-from varifold.spark.stream import APPLY, use_rocksdb
+from varifold.spark.stream import use_rocksdb
 
 _EXPORTED = "device string, model binary"
 
@@ -41,16 +41,15 @@ def models_of(
         raise DataError(f"{os.fspath(checkpoint)} is not a checkpoint: pass the checkpointLocation of a query")
     use_rocksdb(session)
     place = os.fspath(checkpoint)
-    named = session.read.format("state-metadata").load(place).where(f"operatorId = {int(operator)}").first()
-    if named is None:
+    metadata = session.read.format("state-metadata").load(place)
+    if metadata.where(f"operatorId = {int(operator)}").first() is None:
         raise DataError(f"{place} has no learners yet")
-    in_rows = named["operatorName"] == APPLY
-    pairs = _of_rows(session, place, operator) if in_rows else _of_variables(session, place, operator)
+    pairs = _keys_and_models(session, place, operator)
     return ((json.loads(row["device"]), from_bytes(bytes(row["model"]))) for row in pairs.toLocalIterator())
 
 
-def _of_variables(session: Any, place: str, operator: int) -> Any:
-    """Read keys and models of a state with separate variables for token, log and snapshots."""
+def _keys_and_models(session: Any, place: str, operator: int) -> Any:
+    """Read keys and models from token, log and snapshots."""
     tokens = _state(session, place, operator, "token").collect()
     if not tokens:
         raise DataError(f"{place} has no learners yet")
@@ -64,37 +63,44 @@ def _of_variables(session: Any, place: str, operator: int) -> Any:
 
     def export(key: Any, written: Any, logged: Any) -> Any:
         states = zip(written["device"], written["state"], strict=True)
+        snapshots = {json.loads(name): bytes(data) for name, data in states}
         lines = [text for _, text in sorted(zip(logged["counter"], logged["lines"], strict=True))]
-        token = Token(1, b"", 1, wait, model)
-        return _frame(token, RowState(token, lines, {json.loads(name): bytes(data) for name, data in states}))
+        return _frame(CommittedState(Token(1, b"", 1, wait, model), lines, snapshots))
 
     return snapshots.groupBy("bucket").cogroup(log.groupBy("bucket")).applyInPandas(export, _EXPORTED)
 
 
-def _of_rows(session: Any, place: str, operator: int) -> Any:
-    """Read keys and models of a state with one row per bucket."""
-    rows = _state(session, place, operator).selectExpr("value.groupState.*")
-
-    def export(frames: Iterator[Any]) -> Iterator[Any]:
-        for frame in frames:
-            for row in frame.itertuples(index=False, name=None):
-                state = RowState.from_row(row)
-                token = state.token()
-                assert token is not None
-                yield _frame(token, state)
-
-    return rows.mapInPandas(export, _EXPORTED)
-
-
-def _state(session: Any, place: str, operator: int, variable: str | None = None) -> Any:
+def _state(session: Any, place: str, operator: int, variable: str) -> Any:
     reader = session.read.format("statestore").option("operatorId", operator)
-    return (reader if variable is None else reader.option("stateVarName", variable)).load(place)
+    return reader.option("stateVarName", variable).load(place)
 
 
-def _frame(token: Token, state: RowState) -> Any:
+@dataclass
+class CommittedState:
+    """A bucket's state as it is in the checkpoint, to read."""
+
+    committed: Token
+    lines: list[str]
+    snapshots: dict[Key, bytes]
+
+    def token(self) -> Token:
+        """Return the token."""
+        return self.committed
+
+    def log(self) -> Iterator[str]:
+        """Yield the entries of the log, in order."""
+        return iter(self.lines)
+
+    def snapshot(self, key: Key) -> bytes | None:
+        """Return the bytes written for a key."""
+        return self.snapshots.get(key)
+
+
+def _frame(state: CommittedState) -> Any:
     """Return the keys and models of one bucket, from its snapshots and its log."""
     import pandas
 
+    token = state.committed
     header = json.loads(token.model)
     registry: Any = detectors if header["method"] in detectors else models
     blank = registry[header["method"]](**unpack_params(header["params"]))

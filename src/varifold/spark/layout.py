@@ -96,9 +96,9 @@ class Layout:
     def _check_type(self, frame: Any, role: str, name: str | None, allowed: Sequence[str]) -> None:
         if name is None:
             return
-        found = _field(frame, name).dataType.typeName()
-        if found not in allowed:
-            raise DataError(f"the {role} column {name!r} holds {found}; cast it to one of {', '.join(allowed)}")
+        kind = _field(frame, name).dataType.typeName()
+        if kind not in allowed:
+            raise DataError(f"the {role} column {name!r} holds {kind}; cast it to one of {', '.join(allowed)}")
 
     def type_of(self, frame: Any, role: str) -> Any:
         """Return the Spark type of the key, id or label; string if there is no such column."""

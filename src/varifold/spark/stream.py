@@ -14,7 +14,6 @@ from varifold.base.learner import is_detector
 from varifold.base.nested import make_learner
 from varifold.base.params import Integer, validate
 from varifold.errors import ParameterError
-from varifold.spark import row_state
 from varifold.spark.bucket import Bucket, Key, Plan, Token
 from varifold.spark.keyed import Detection, Output
 from varifold.spark.layout import BUCKET, LINE, Columns, Layout, spark_module
@@ -22,7 +21,7 @@ from varifold.spark.layout import BUCKET, LINE, Columns, Layout, spark_module
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-TRANSFORM, APPLY = "transformWithStateInPandas", "applyInPandasWithState"
+TRANSFORM = "transformWithStateInPandas"
 _OUT = 10_000
 """Outputs in one frame."""
 
@@ -43,7 +42,6 @@ def learn_stream(
     logged: int = 16,
     live: int = 10_000,
     ask: AskPolicy | float | None = None,
-    api: str | None = None,
 ) -> Any:
     """Predict and learn a stream with one learner per key; return a stream of predictions and problems.
 
@@ -88,10 +86,6 @@ def learn_stream(
         for rows that wait for their label, else null; drawn is the probability with which the row was drawn whatever
         its label is worth, 0 if it was not. Labels of drawn rows, weighted by 1 / drawn, estimate the error among all
         rows. Every key has its own policy and budget. It cannot change for a checkpoint.
-    api
-        ``"transformWithStateInPandas"``, the default where Spark has it, or ``"applyInPandasWithState"``. The latter
-        writes the whole state of a bucket in every micro-batch that has a row of it: use more buckets. The outputs are
-        the same. It cannot change for a checkpoint.
 
     """
     plan = _plan(model, ask, wait=wait, buckets=buckets, logged=logged, live=live)
@@ -101,22 +95,9 @@ def learn_stream(
     functions = spark_module("sql.functions")
     number = functions.expr(f"cast(pmod(xxhash64(`{key}`), {buckets}) as int)")
     groups = df.select(number.alias(BUCKET), layout.line(df).alias(LINE)).groupBy(BUCKET)
-    outputs = _output_type(layout, df, plan.blank)
-    if _chosen_api(groups, api) == TRANSFORM:
-        return groups.transformWithStateInPandas(processor(plan), outputs, "append", "none")
-    return groups.applyInPandasWithState(in_rows(plan), outputs, row_state.SCHEMA, "append", "NoTimeout")
-
-
-def _chosen_api(groups: Any, requested: str | None) -> str:
-    """Return the function of Spark that keeps the state: the requested one, or the first that this Spark has."""
-    if requested not in (None, TRANSFORM, APPLY):
-        raise ParameterError(
-            f"The 'api' parameter of learn_stream must be {TRANSFORM!r}, {APPLY!r} or None. Got {requested!r} instead."
-        )
-    api = next((name for name in (requested, TRANSFORM, APPLY) if name is not None and hasattr(groups, name)), None)
-    if api is None or (requested is not None and api != requested):
-        raise ParameterError(f"this Spark has no {requested or TRANSFORM}; learn_stream needs Spark 4")
-    return api
+    if not hasattr(groups, TRANSFORM):
+        raise ParameterError(f"this Spark has no {TRANSFORM}; learn_stream needs Spark 4")
+    return groups.transformWithStateInPandas(processor(plan), _output_type(layout, df, plan.blank), "append", "none")
 
 
 def _plan(model: Any, ask: AskPolicy | float | None = None, **limits: int) -> Plan:
@@ -196,21 +177,6 @@ def processor(plan: Plan) -> Any:
             pass
 
     return Learning()
-
-
-def in_rows(plan: Plan) -> Any:
-    """Make the function of the stream for a state that is one row per bucket."""
-    name = uuid.uuid4().hex
-
-    def learn(key: Any, rows: Iterator[Any], state: Any) -> Iterator[Any]:
-        outputs: list[Output | Detection] = []
-        lines = [line for frame in rows for line in frame[LINE].tolist()]
-        bucket_state = row_state.RowState.from_row(state.getOption)
-        Bucket(name, int(key[0]), plan, bucket_state).run(lines, outputs.append)
-        state.update(bucket_state.row())
-        yield from frames(outputs)
-
-    return learn
 
 
 class SparkState:

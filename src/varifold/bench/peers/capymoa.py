@@ -123,10 +123,10 @@ class Classifier(_Moa, base.Classifier):
         """Return the probabilities by label."""
         from capymoa.core import Instance
 
-        found = self.model.predict_proba(Instance.from_array(self.schema, self._row(x, False)))
-        if found is None:
+        votes = self.model.predict_proba(Instance.from_array(self.schema, self._row(x, False)))
+        if votes is None:
             return self.frequencies.shares()
-        return dict(zip(self.arrays.schema.labels, np.ravel(found).tolist(), strict=False))
+        return dict(zip(self.arrays.schema.labels, np.ravel(votes).tolist(), strict=False))
 
 
 class SemiSupervised(Classifier):
@@ -171,8 +171,8 @@ class Regressor(_Moa, base.Regressor):
         """Predict the target; 0 where there is no prediction."""
         from capymoa.core import RegressionInstance
 
-        found = self.model.predict(RegressionInstance.from_array(self.schema, self._row(x, False), 0.0))
-        return 0.0 if found is None else float(found)
+        prediction = self.model.predict(RegressionInstance.from_array(self.schema, self._row(x, False), 0.0))
+        return 0.0 if prediction is None else float(prediction)
 
 
 class Detector(_Moa, base.AnomalyDetector):

@@ -99,9 +99,9 @@ class RefitClassifier(_Boosted, base.Classifier):
         """Return the probabilities by label."""
         if self.fitted is None:
             return self.frequencies.shares()
-        found = self._predict(x)
+        predicted = self._predict(x)
         labels = self.arrays.schema.labels
-        values = [1.0 - float(found), float(found)] if len(labels) == 2 else found.tolist()
+        values = [1.0 - float(predicted), float(predicted)] if len(labels) == 2 else predicted.tolist()
         return dict(zip(labels, values, strict=True))
 
 

@@ -57,8 +57,8 @@ class SGD(_Encoded, base.Classifier):
         """Return the probabilities by label; none before the first instance."""
         if not self.learned:
             return {}
-        found = self.model.predict_proba(self._encoded(self.arrays.row(x)))[0]
-        return dict(zip(self.arrays.schema.labels, found.tolist(), strict=True))
+        probabilities = self.model.predict_proba(self._encoded(self.arrays.row(x)))[0]
+        return dict(zip(self.arrays.schema.labels, probabilities.tolist(), strict=True))
 
 
 class SGDRegressor(_Encoded, base.Regressor):

@@ -83,7 +83,7 @@ class Counted:
         self.size = 0
 
     def with_instance(self, x: Any, size: int) -> int:
-        """Return the bytes with another instance of `size` bytes, whose names are counted too."""
+        """Return the bytes after one more instance of `size` bytes, whose names may all be new."""
         return self.size + size + _NAME * len(x)
 
 

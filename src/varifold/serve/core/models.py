@@ -62,7 +62,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelDescription:
     """A model to make."""
 
     method: str = "auto"
@@ -73,7 +73,7 @@ class ModelSpec:
     """Most learners by key; None keeps all."""
 
     @classmethod
-    def from_json(cls, body: Any) -> ModelSpec:
+    def from_json(cls, body: Any) -> ModelDescription:
         """Check the description of a model in a request or a configuration."""
         if not isinstance(body, dict):
             raise RejectedError(f"a model is described by an object or a table, not by {str(body)[:60]!r}")
@@ -377,7 +377,7 @@ class Models:
     def open(self) -> None:
         """Recover every model of the folder; must be called on the running event loop."""
         while self.database.prune(unfinished=True):
-            pass
+            pass  # each call removes some rows in a transaction of its own
         for row in self.database.models():
             self._ids[row.name] = row.id
             self._recover(row)

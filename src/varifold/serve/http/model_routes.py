@@ -25,7 +25,7 @@ from varifold.serve.core.errors import (
     StoppedError,
 )
 from varifold.serve.core.group_commit import Acknowledgement
-from varifold.serve.core.models import Model, ModelSpec
+from varifold.serve.core.models import Model, ModelDescription
 from varifold.serve.core.state import ModelState
 from varifold.serve.http import rows
 from varifold.serve.http.messages import NDJSON, Request, Response, encode, json_response
@@ -208,7 +208,7 @@ async def create(app: App, request: Request) -> Response:
     if description.keys() == {"input"} and request.argument in app.models:
         model = app.models[request.argument]
         return Response(encode(await model.change_rules(description["input"])))
-    spec = ModelSpec.from_json(description)
+    spec = ModelDescription.from_json(description)
     model = await app.models.create(request.argument, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
     return json_response(summary(model), 201)
 
