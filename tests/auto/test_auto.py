@@ -194,7 +194,8 @@ def test_an_expensive_expert_of_no_use_is_paused_and_reported():
     report = model.report()
     assert report.experts["window forest"] + report.experts["stack"] > 0.8
     assert abs(sum(report.experts.values()) - 1) < 1e-9
-    assert any("every 8th instance" in note for note in report.notes)
+    paused = next(note for note in report.notes if "every 8th instance" in note).partition(": ")[2]
+    assert set(paused.split("; ")) <= set(report.experts), "names contain commas"
     assert next(iter(report.features)) == "f0"
 
 
@@ -226,6 +227,14 @@ def test_the_recent_error_is_that_of_the_labels_that_are_predicted(params):
     assert model.report().recent["error_long"] == pytest.approx(long, abs=1e-9)
     if params:
         assert long > most_probable + 0.02, "the stream must tell the two apart"
+
+
+def test_the_report_has_no_error_before_a_prediction_was_judged():
+    model = varifold.AutoClassifier()
+    for _ in range(2):
+        assert "no error measured yet" in str(model.report())
+        model.learn_one({"x": 1.0}, "a")
+    assert "recent error 0.0%" in str(model.report())
 
 
 def test_the_report_counts_the_first_instances_of_labels_as_errors():

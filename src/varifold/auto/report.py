@@ -150,6 +150,8 @@ class AutoReport:
         return "\n".join(lines)
 
     def _errors(self) -> str:
+        if self.steps < 2:
+            return "no error measured yet"
         return f"recent error {self.recent['error']:.1%}, over the last thousand {self.recent['error_long']:.1%}"
 
 
