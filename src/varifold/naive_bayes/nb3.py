@@ -32,8 +32,8 @@ class NB3(VaryingClassifier):
     frequent; `scale` and `clip` are without effect.
 
     *Deviations from the paper.* The best share is taken among the features present, not among all, which would cost
-    O(known) per prediction. The paper does not smooth; here P(class | present) is smoothed by `prior` instances with the
-    classes' shares, so that rare features do not favour the rarest class.
+    O(known) per prediction. The paper does not smooth; here `prior` instances with the classes' shares smooth
+    P(class | present), so that rare features do not favour the rarest class.
 
     *Cost.* O(present × labels); with M < 1 O(present log present) more.
 
