@@ -234,7 +234,16 @@ def test_the_report_has_no_error_before_a_prediction_was_judged():
     for _ in range(2):
         assert "no error measured yet" in str(model.report())
         model.learn_one({"x": 1.0}, "a")
-    assert "recent error 0.0%" in str(model.report())
+    assert "error so far 0.0%" in str(model.report())
+
+
+def test_the_report_says_over_how_many_instances_errors_are_averaged():
+    model = varifold.AutoClassifier("fast")
+    texts = {50: "; error so far ", 51: ", so far ", 1000: ", so far ", 1001: ", over the last thousand "}
+    for step, text in texts.items():
+        while model.steps < step:
+            model.learn_one({"x": float(model.steps)}, model.steps % 2)
+        assert text in str(model.report()), step
 
 
 def test_the_report_counts_the_first_instances_of_labels_as_errors():
@@ -245,7 +254,7 @@ def test_the_report_counts_the_first_instances_of_labels_as_errors():
         model.learn_one({"x": 1.0}, y)
     assert wrong == 5
     assert model.report().recent["error"] == model.report().recent["error_long"] == 1.0
-    assert "recent error 100.0%" in str(model.report())
+    assert "error so far 100.0%" in str(model.report())
 
 
 def test_the_report_gives_the_step_of_each_vanished_feature():

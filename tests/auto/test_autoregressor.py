@@ -143,7 +143,7 @@ def test_the_report_of_equal_targets_has_an_error_of_0() -> None:
     for step in range(20):
         model.learn_one({"x": float(step)}, 5.0)
         assert math.isnan(model.report().typical_error) == (step == 0)
-    assert "typical error of the last 200 predictions 0." in str(model.report())
+    assert "typical error so far 0." in str(model.report())
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])
