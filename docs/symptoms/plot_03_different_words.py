@@ -28,9 +28,9 @@ stream = [document() for _ in range(2500)]
 print(list(stream[0][0])[:6], "...")
 
 # %%
-# A value that is always 1 only marks presence, so the linear learner uses it unscaled (``scale="none"``).
+# A value that is always 1 only marks presence: scaling leaves it as it is.
 
-models = {"auto": AutoClassifier(), "arow": AROW(scale="none"), "nb3": NB3(), "orf3v": ORF3V()}
+models = {"auto": AutoClassifier(), "arow": AROW(), "nb3": NB3(), "orf3v": ORF3V()}
 results = {name: prequential(model, stream, curve_points=25) for name, model in models.items()}
 for name, result in results.items():
     print(f"{name:6} error {result.cer:.3f}  {result.us_per_instance:6.1f} us per document  {result.names:,} words")

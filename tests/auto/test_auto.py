@@ -194,7 +194,8 @@ def test_an_expensive_expert_of_no_use_is_paused_and_reported():
     report = model.report()
     assert report.experts["window forest"] + report.experts["stack"] > 0.8
     assert abs(sum(report.experts.values()) - 1) < 1e-9
-    assert any("every 8th instance" in note for note in report.notes)
+    paused = next(note for note in report.notes if "every 8th instance" in note).partition(": ")[2]
+    assert set(paused.split("; ")) <= set(report.experts), "names contain commas"
     assert next(iter(report.features)) == "f0"
 
 
@@ -228,6 +229,23 @@ def test_the_recent_error_is_that_of_the_labels_that_are_predicted(params):
         assert long > most_probable + 0.02, "the stream must tell the two apart"
 
 
+def test_the_report_has_no_error_before_a_prediction_was_judged():
+    model = varifold.AutoClassifier()
+    for _ in range(2):
+        assert "no error measured yet" in str(model.report())
+        model.learn_one({"x": 1.0}, "a")
+    assert "error so far 0.0%" in str(model.report())
+
+
+def test_the_report_says_over_how_many_instances_errors_are_averaged():
+    model = varifold.AutoClassifier("fast")
+    texts = {50: "; error so far ", 51: ", so far ", 1000: ", so far ", 1001: ", over the last thousand "}
+    for step, text in texts.items():
+        while model.steps < step:
+            model.learn_one({"x": float(model.steps)}, model.steps % 2)
+        assert text in str(model.report()), step
+
+
 def test_the_report_counts_the_first_instances_of_labels_as_errors():
     """No label can be predicted before it was seen: five wrong of five are an error of 100 %."""
     model, wrong = varifold.AutoClassifier(), 0
@@ -236,7 +254,7 @@ def test_the_report_counts_the_first_instances_of_labels_as_errors():
         model.learn_one({"x": 1.0}, y)
     assert wrong == 5
     assert model.report().recent["error"] == model.report().recent["error_long"] == 1.0
-    assert "recent error 100.0%" in str(model.report())
+    assert "error so far 100.0%" in str(model.report())
 
 
 def test_the_report_gives_the_step_of_each_vanished_feature():
@@ -468,7 +486,7 @@ def test_a_hundred_thousand_features_disable_expensive_experts():
     notes = " ".join(model.report().notes)
     for name in ("latent", "Gaussian"):
         assert f"{name}: disabled" in notes
-    assert "their presence is not looked at" in notes
+    assert "their absence is not looked at" in notes
     assert np.mean([g != label for g, label in zip(guesses[1000:], y[1000:], strict=True)]) < 0.45
     kept = pickle.loads(pickle.dumps(model))
     assert kept.predict_proba_many(rows[:5]) == model.predict_proba_many(rows[:5])

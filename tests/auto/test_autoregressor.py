@@ -85,6 +85,30 @@ def test_two_first_targets_that_are_close_do_not_slow_it_down() -> None:
     assert errors[0] < 1.1 * errors[1]
 
 
+def test_predicting_before_learning_changes_nothing() -> None:
+    """Predictions are reused for learning, but only for the same instance, and not once something was learned."""
+    rows = stream(400, seed=13)
+    predicting, learning = AutoRegressor(), AutoRegressor()
+    block = AutoRegressor(unlabelled="learn")
+    kept = from_bytes(block.to_bytes())
+    for t, (x, y, w) in enumerate(rows):
+        if t % 3:
+            predicting.predict_one(x if t % 2 else rows[t - 1][0])
+        if t % 5 == 0:
+            predicting.explain_one(rows[t - 1][0])
+        predicting.learn_one(x, y, w)
+        learning.learn_one(x, y, w)
+        block.predict_one(x)
+        block.learn_one(x, y if t % 4 else None)
+        kept.learn_one(x, y if t % 4 else None)
+    assert predicting.to_bytes() == learning.to_bytes()
+    assert block.to_bytes() == kept.to_bytes()
+    x, y, w = rows[-1]
+    before = learning.predict_one(x)
+    learning.learn_one(x, y, w)
+    assert learning.predict_one(x) != before
+
+
 def test_explanations_add_up_and_name_the_influential_feature() -> None:
     model = AutoRegressor()
     for x, y, w in stream(500, seed=7):
@@ -105,12 +129,21 @@ def test_report_and_files() -> None:
     assert 0.1 < report.typical_error < 5.0
     assert "typical error" in str(report)
     assert "f0" in report.features
+    assert "no error measured yet" in str(AutoRegressor().report())
     again = from_bytes(model.to_bytes())
     for x, y, w in stream(80, seed=11):
         assert again.predict_one(x) == model.predict_one(x)
         again.learn_one(x, y, w)
         model.learn_one(x, y, w)
     assert again.to_bytes() == model.to_bytes()
+
+
+def test_the_report_of_equal_targets_has_an_error_of_0() -> None:
+    model = AutoRegressor()
+    for step in range(20):
+        model.learn_one({"x": float(step)}, 5.0)
+        assert math.isnan(model.report().typical_error) == (step == 0)
+    assert "typical error so far 0." in str(model.report())
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])

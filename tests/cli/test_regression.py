@@ -81,6 +81,13 @@ def test_whole_numbers_are_classes_by_default(tmp_path: Path, capsys: pytest.Cap
     assert "is a regressor" in capsys.readouterr().err
 
 
+def test_targets_far_from_zero_are_shown_with_enough_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "prices.csv"
+    place.write_text("size,price\n" + "".join(f"{i % 7},{1000000000.0 + i % 7 + 0.25}\n" for i in range(60)))
+    assert run("run", str(place), "--target", "price", "--model", "meanregressor") == 0
+    assert "targets from 1000000000.25 to 1000000006.25" in capsys.readouterr().out
+
+
 @pytest.mark.real_data
 def test_a_data_set_of_numbers_is_predicted_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--data", "german", "--model", "arow", "--target-type", "number"]

@@ -30,3 +30,17 @@ def test_hears_only_the_telling_share():
     parts = model.explain_one({"telling": 1.0, **{f"word {j}": 1.0 for j in range(7)}}, 1)
     assert parts["telling"] > 0.5
     assert sum(part != 0.0 for name, part in parts.items() if name != "(intercept)") <= 2
+
+
+def test_new_words_do_not_favour_the_rare_label():
+    """One message in five is spam, half of its words never come again: naive Bayes beats the majority."""
+    rng = np.random.default_rng(0)
+    model, wrong, spam = NB3(), 0, 0
+    for step in range(600):
+        y = bool(rng.random() < 0.2)
+        common = {f"w{j}": 1.0 for j in rng.integers(0, 40, 10) + 10 * y}
+        x = common | {f"once {step} {j}": 1.0 for j in range(10)}
+        wrong += step > 100 and model.predict_one(x) != y
+        spam += step > 100 and y
+        model.learn_one(x, y)
+    assert wrong < 0.8 * spam

@@ -33,11 +33,11 @@ class PlainNB3:
         if self.M < 1:
             names = sorted(names, key=lambda name: -round(self.chi2(name), 12))[: math.ceil(self.M * len(names))]
         a, total = self.prior, self.weight()
+        share = {y: (self.weight(None, y) + a) / (total + a * len(self.labels)) for y in self.labels}
         return {
-            y: (math.log((self.weight(None, y) + a) / (total + a * len(self.labels))) if self.intercept else 0.0)
+            y: (math.log(share[y]) if self.intercept else 0.0)
             + sum(
-                math.log((self.weight(name, y) + a) / (self.weight(None, y) + 2 * a))
-                - math.log((self.weight(name) + a) / (total + 2 * a))
+                math.log((self.weight(name, y) + a * share[y]) / (self.weight(name) + a)) - math.log(share[y])
                 for name in names
             )
             for y in self.labels

@@ -870,7 +870,7 @@ cdef class ClassificationMixture(Model):
             elif name in self.disabled_experts():
                 notes.append(f"{name}: disabled, {state['reason']}")
         if self.paused_experts():
-            notes.append(f"paused, evaluated on every {PAUSE_INTERVAL}th instance: {', '.join(self.paused_experts())}")
+            notes.append(f"paused, evaluated on every {PAUSE_INTERVAL}th instance: {'; '.join(self.paused_experts())}")
         return notes
 
     # ---------------------------------------------------------------- files

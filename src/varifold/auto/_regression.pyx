@@ -35,7 +35,7 @@ from varifold._numeric.memory cimport out_of_memory
 from varifold.auto._expert_set cimport COLUMNS, ExpertSet
 from varifold.auto._lateness cimport LATENESS_NUMBERS, Lateness, lateness_learn, lateness_ratio
 from varifold.auto._levels cimport LEVEL_NUMBERS, Level, level_append, level_jumped, level_return, level_step
-from varifold.auto._views cimport without_new
+from varifold.auto._views cimport forget_last, keep_last, seen_last, without_new
 from varifold.auto._warm_up cimport FIRST, WIDEST, Bounds, WarmUp, within_bounds
 
 from varifold._engine.state import fixed, per_slot
@@ -169,6 +169,7 @@ cdef class RegressionMixture(RegressionModel):
 
     cdef int grow(self, Py_ssize_t capacity) except -1:
         self.experts.reserve_views(capacity)
+        forget_last(&self.experts.views)
         return RegressionModel.grow(self, capacity)
 
     cdef int prepare(self, const int32_t* slots, Py_ssize_t n, Py_ssize_t n_new, int y) except -1 nogil:
@@ -183,6 +184,7 @@ cdef class RegressionMixture(RegressionModel):
         if self.relearned is not None:
             self.relearned.forget(slot)
         RegressionModel.forget(self, slot)
+        forget_last(&self.experts.views)
 
     # ---------------------------------------------------------------- the first instances
 
@@ -251,8 +253,14 @@ cdef class RegressionMixture(RegressionModel):
         return self.experts.columns_of(v) if self.experts.sees[e] == COLUMNS else v
 
     cdef void predict_all(self, View* v) noexcept nogil:
-        """Predict with every expert and the stacks; a disabled expert predicts the mean."""
+        """Predict with every expert and the stacks; reuse the predictions for the same instance.
+
+        A disabled expert predicts the mean.
+        """
         cdef int e
+        if seen_last(&self.experts.views, v):
+            return
+        keep_last(&self.experts.views, v)
         for e in range(self.experts.count):
             self.prediction[e] = 0.0
             self.issued[e] = self.own.mean
@@ -332,6 +340,7 @@ cdef class RegressionMixture(RegressionModel):
     cdef void learn_unlabelled(self, View* v, double w) noexcept nogil:
         """Let those experts learn that need no target; what combines them is learned from targets alone."""
         cdef int e
+        forget_last(&self.experts.views)
         for e in range(self.experts.count):
             if self.unlabelled[e] and not self.experts.disabled[e]:
                 self.components.learn_unlabelled(e, self.seen_by(e, v), w)
@@ -345,6 +354,7 @@ cdef class RegressionMixture(RegressionModel):
             self.recall()
         elif self.own.deviation > 0.0:
             self.predict_all(without_new(&self.experts.views, v))
+        forget_last(&self.experts.views)
         learned = cut(self.without_outlier(y), LARGEST)  # an offset may lead beyond what targets may be
         if self.own.deviation > 0.0 and self.recalled != NOT_PREDICTED:
             z = cut((learned - self.own.mean) / self.own.deviation, FAR)
@@ -559,7 +569,9 @@ cdef class RegressionMixture(RegressionModel):
 
     def typical_error(self):
         """Return the mean absolute error of about 200 predictions, in the target's units; NaN before the first."""
-        return self.statistics.typical_error * self.own.deviation if self.statistics.rounds > 0.0 else float("nan")
+        if self.statistics.rounds > 0.0:
+            return self.statistics.typical_error * self.own.deviation
+        return 0.0 if self.own.deviation <= 0.0 and self.space.step > 1 else float("nan")    # all targets were equal
 
     def error_means(self):
         """Return the mean error of about 50 and about 1,000 predictions, the latter's deviation, and their number."""

@@ -46,14 +46,15 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     -----
     *No paper.* Experts (`varifold.auto.experts`): diagonal AROW (r = 10), and a second one (r = 3) that forgets all but
     about the last 100 values of a feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on
-    the presence of columns (up to 2,048); the class frequencies. From ``"balanced"`` on: AROW with full covariance up
-    to 128 features (diagonal beyond); the 5 nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64
-    features); a Gaussian per class (64 features, covariances learned by online expectation maximisation);
-    `WindowForest` with 10 trees on up to 20,000 instances (fewer if they have more than 12 values: 100,000 values);
-    two that recall the 64 columns seen last, linear and additive (150 values): running means of a column's values
-    next to its value and, while it is absent, in its place, and how long it has been absent; and gradient descent on up
-    to 32 groups of columns that are near copies of each other (correlation .9), one number per group, the mean of those
-    present. With ``"best"`` 30 trees, the 10 nearest of 1,000 and `Additive` with r = 10.
+    the presence of columns (not on their absence where fewer than an eighth of 256 or more columns are present); the
+    class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (diagonal beyond); the 5
+    nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features); a Gaussian per class (64
+    features, covariances learned by online expectation maximisation); `WindowForest` with 10 trees on up to 20,000
+    instances (fewer if they have more than 12 values: 100,000 values); two that recall the 64 columns seen last, linear
+    and additive (150 values): running means of a column's values next to its value and, while it is absent, in its
+    place, and how long it has been absent; and gradient descent on up to 32 groups of columns that are near copies of
+    each other (correlation .9), one number per group, the mean of those present. With ``"best"`` 30 trees, the 10
+    nearest of 1,000 and `Additive` with r = 10.
 
     *Combination.* Each expert's logits are multiplied by a temperature, and a stack adds up those of all experts; both
     are learned by an extended Kalman filter. Two exponentially weighted means (log loss, rate 1/2) of the calibrated

@@ -13,6 +13,8 @@ from varifold.base.blocks import Block
 from varifold.base.plural import plural
 from varifold.base.traits import Feature
 
+_RECENT = 50
+"""Number of predictions over which the recent error is averaged."""
 _MOST = 100
 """Largest number of changes of one kind in a report; the latest are kept."""
 _SHOWN = 5
@@ -150,7 +152,12 @@ class AutoReport:
         return "\n".join(lines)
 
     def _errors(self) -> str:
-        return f"recent error {self.recent['error']:.1%}, over the last thousand {self.recent['error_long']:.1%}"
+        if self.steps < 2:
+            return "no error measured yet"
+        if self.steps <= _RECENT:
+            return f"error so far {self.recent['error']:.1%}"
+        long = "over the last thousand" if self.steps > 1000 else "so far"
+        return f"recent error {self.recent['error']:.1%}, {long} {self.recent['error_long']:.1%}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,8 @@ class RegressionReport(AutoReport):
     def _errors(self) -> str:
         if math.isnan(self.typical_error):
             return "no error measured yet"
-        return f"typical error of the last 200 predictions {self.typical_error:.4g}"
+        when = "of the last 200 predictions" if self.steps > 200 else "so far"
+        return f"typical error {when} {self.typical_error:.4g}"
 
 
 def drifts(rises: list[dict[str, Any]], restarts: Mapping[str, list[dict[str, Any]]]) -> tuple[Drift, ...]:
@@ -209,8 +217,6 @@ def changes(
     return tuple(records)
 
 
-_RECENT = 50
-"""Number of predictions over which the recent error is averaged."""
 _FIRST = 200
 """Number of predictions before which no rise is reported."""
 

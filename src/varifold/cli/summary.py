@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 from typing import Any
 
@@ -147,12 +148,19 @@ def title(facts: dict[str, Any]) -> str:
     return f"{facts['model']} on {facts['title']}{scenario}{stopped}"
 
 
+def _span(low: float, high: float) -> str:
+    """Format two numbers with enough digits to see their distance, as of prices near a thousand million."""
+    far = max(abs(low), abs(high))
+    digits = 6 if low == high else max(6, math.ceil(math.log10(min(far / (high - low), 1e14))) + 3)
+    return f"{low:.{digits}g} to {high:.{digits}g}"
+
+
 def _page(facts: dict[str, Any]) -> str:
     several = facts["repeats"] > 1
     instances = "" if facts["stopped"] else plural(facts["instances"], "instance") + ", "
     runs = f"{facts['repeats']} repeats, " if several else ""
     numeric = facts["task"] == "regression"
-    what = f"targets from {facts['lowest']:g} to {facts['highest']:g}" if numeric else _classes(facts["classes"])
+    what = f"targets from {_span(facts['lowest'], facts['highest'])}" if numeric else _classes(facts["classes"])
     head = (
         f"{title(facts)}: {instances}{runs}{plural(facts['features'], 'column')} "
         f"({plural(facts['names'], 'feature')}), {what}"

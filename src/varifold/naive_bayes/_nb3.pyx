@@ -1,10 +1,12 @@
 """NB3 (Katakis, Tsoumakas, Vlahavas 2005): naive Bayes from which features are present, the best of them by chi-square.
 
-The score of a class is log P(class) + sum over the chosen features of log P(present | class) / P(present), with
-Laplace smoothing by `prior`.
+The score of a class is log P(class) + sum over the chosen features of log P(present | class) / P(present). The ratio is
+that of P(class | present) to P(class), and P(class | present) is smoothed by `prior` instances with the classes' shares:
+a feature that is new says nothing. Laplace smoothing of P(present | class) would let every rare feature favour the
+rarest class, and in text most features are rare.
 """
 
-from libc.math cimport ceil, log
+from libc.math cimport ceil, exp, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
@@ -35,12 +37,14 @@ cdef class NB3Model(PresenceTable):
     cdef readonly double M        # share of the features present that is used
     cdef Ranked* ranked           # scratch, by slot
     cdef double* product          # scratch, [class]
+    cdef double* share            # scratch, [class]: P(class)
 
     def __cinit__(self, double prior, double M):
         self.declare_table(1, prior)
         self.M = M
         self.arrays.scratch_bytes(<void**> &self.ranked, sizeof(Ranked), per_slot())
         self.arrays.scratch(&self.product, per_class())
+        self.arrays.scratch(&self.share, per_class())
 
     cdef Py_ssize_t select(self, View* v) noexcept nogil:
         """Rank the entries of the view by chi-square; return how many of the first are used."""
@@ -56,10 +60,9 @@ cdef class NB3Model(PresenceTable):
         return n
 
     cdef double log_ratio(self, int32_t slot, int label) noexcept nogil:
-        """Return log P(present | class) / P(present)."""
-        cdef double present = self.presence(slot), total = self.total_weight()
-        return log((row_of(self, slot)[label] + self.prior) / (self.counts[label] + 2.0 * self.prior)
-                   * (total + 2.0 * self.prior) / (present + self.prior))
+        """Return log P(class | present) / P(class)."""
+        cdef double share = exp(self.log_prior(label, self.total_weight()))
+        return log((row_of(self, slot)[label] + self.prior * share) / ((self.presence(slot) + self.prior) * share))
 
     cdef void scores(self, View* v, double* out) noexcept nogil:
         """Compute log prior plus log_ratio() of the selected features, with one logarithm per class of a product."""
@@ -68,21 +71,24 @@ cdef class NB3Model(PresenceTable):
         cdef int c, k = self.classes
         cdef double total = self.total_weight(), present
         cdef double* product = self.product
+        cdef double* share = self.share
         cdef double* row
         for c in range(k):
-            out[c] = self.log_prior(c, total) if v.n and v.slot[0] == 0 else 0.0
+            out[c] = self.log_prior(c, total)
+            share[c] = exp(out[c])
+            out[c] = (out[c] if v.n and v.slot[0] == 0 else 0.0) - n * out[c]
             product[c] = 1.0
         for i in range(n):
             slot = v.slot[self.ranked[i].i]
             row = row_of(self, slot)
             present = self.prior + self.presence(slot)
             for c in range(k):
-                product[c] *= (row[c] + self.prior) / present
+                product[c] *= (row[c] + self.prior * share[c]) / present
                 if not 1e-200 < product[c] < 1e200:
                     out[c] += log(product[c])
                     product[c] = 1.0
         for c in range(k):
-            out[c] += log(product[c]) + n * log((total + 2.0 * self.prior) / (self.counts[c] + 2.0 * self.prior))
+            out[c] += log(product[c])
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
         cdef Py_ssize_t i, n = self.select(v)

@@ -2,6 +2,11 @@
 
 A column is present in an instance of class c at the rate (present_c + 1) / (n_c - before_c + 2), counted since the
 column was first seen: before that its absence is no information.
+
+Where most of many columns are absent, as in text, absence is not looked at: the score of a class is log P(class) + sum
+over the columns present of log P(class | present) / P(class), where one instance with the classes' shares smooths
+P(class | present). With the rates above a word that hardly ever occurs would favour the rarest class, and the absence of
+thousands of words would outweigh those that occur.
 """
 
 import numpy as np
@@ -17,7 +22,9 @@ from varifold._numeric.ascending cimport place_among
 from varifold._engine.state import checked_array, per_class, per_slot, per_slot_and_class
 
 cdef enum:
-    MOST_COLUMNS = 2048    # with more columns it predicts the class frequencies
+    MANY_COLUMNS = 256     # with more columns, of which an instance has less than one in SPARSE, and
+    SPARSE = 8
+    MOST_COLUMNS = 2048    # with more columns in any case only those present are looked at
 
 cdef double UNKNOWN = 1.0    # marks a logarithm as not computed: logarithms of rates are never positive
 cdef int FEW = 2             # number of classes up to which computing logarithms is cheaper than caching them
@@ -93,7 +100,8 @@ cdef class PresenceModel(Model):
         cdef double* known
         for c in range(self.classes):
             out[c] = log(self.counts[c] + 0.5)
-        if self.n_columns >= MOST_COLUMNS:
+        if self.is_sparse(v.n):
+            self.add_present(v, out)
             return
         for at in range(self.n_columns):
             slot = self.columns[at]
@@ -111,6 +119,27 @@ cdef class PresenceModel(Model):
                 if known[2 * c] == UNKNOWN:
                     known[2 * c] = log_rate(present[c], self.counts[c] - before[c], here)
                 out[c] += known[2 * c]
+
+    cdef bint is_sparse(self, Py_ssize_t present) noexcept nogil:
+        """Return whether so many of the columns are absent that only those present are looked at."""
+        return (self.n_columns >= MANY_COLUMNS and SPARSE * present < self.n_columns) or self.n_columns >= MOST_COLUMNS
+
+    cdef void add_present(self, View* v, double* out) noexcept nogil:
+        """Add log P(class | present) / P(class) of the columns present to the scores."""
+        cdef Py_ssize_t i
+        cdef int c
+        cdef double share, product, total = sum_of(self.classes, self.counts) + 0.5 * self.classes
+        for c in range(self.classes):
+            share = (self.counts[c] + 0.5) / total
+            product = 1.0
+            for i in range(v.n):
+                if v.slot[i] != 0:
+                    product *= ((self.present[v.slot[i] * self.stride + c] + share)
+                                / (share * (1.0 + sum_of(self.classes, self.present + v.slot[i] * self.stride))))
+                if not 1e-200 < product < 1e200:
+                    out[c] += log(product)
+                    product = 1.0
+            out[c] += log(product)
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t i, at
@@ -146,5 +175,5 @@ cdef class PresenceModel(Model):
 
     def notes(self):
         if self.n_columns >= MOST_COLUMNS:
-            return [f"more than {MOST_COLUMNS} columns: their presence is not looked at"]
+            return [f"more than {MOST_COLUMNS:,} columns: their absence is not looked at"]
         return []

@@ -22,7 +22,7 @@ class NB3(VaryingClassifier):
     M
         Share of the present features that are used, those of largest χ² first, in (0, 1].
     prior
-        Observations added to every count (> 0).
+        Instances added to every feature, with the classes' shares, and to every class (> 0).
     scale, fit_intercept, clip, max_features, evict, objective, costs, calibrate, coverages
         See `VaryingClassifier`.
 
@@ -32,7 +32,8 @@ class NB3(VaryingClassifier):
     frequent; `scale` and `clip` are without effect.
 
     *Deviations from the paper.* The best share is taken among the features present, not among all, which would cost
-    O(known) per prediction. Counts are smoothed.
+    O(known) per prediction. The paper does not smooth; here `prior` instances with the classes' shares smooth
+    P(class | present), so that rare features do not favour the rarest class.
 
     *Cost.* O(present × labels); with M < 1 O(present log present) more.
 
