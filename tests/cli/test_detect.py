@@ -54,6 +54,21 @@ def test_a_table_names_the_most_unusual_rows(table: Path, capsys: pytest.Capture
     assert "The 10 most unusual rows, alarms first (--out FILE writes all):" in printed
 
 
+def test_alarms_have_the_time_and_the_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rng = random.Random(2)
+    rows = [
+        f"2024-01-01 {t // 60:02}:{t % 60:02},{rng.gauss(20, 2):.2f},{rng.choice('ab')},{t % 7}" for t in range(900)
+    ]
+    rows[700] = "2024-01-01 11:40,95.25,a,2"
+    path = tmp_path / "pump.csv"
+    path.write_text("\n".join(["at,heat,valve,day", *rows]))
+    assert main(["detect", str(path), "--time", "at", "--format", "json"]) == 0
+    worst = json.loads(capsys.readouterr().out)["most unusual"][0]
+    assert list(worst) == ["row", "at", "score", "p_value", "anomaly", "because"]
+    assert (worst["row"], worst["at"]) == (701, "2024-01-01 11:40")
+    assert worst["because"].startswith("heat=95.25 +")
+
+
 def test_the_labels_of_anomalies_are_named(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = ["--model", "taildetector:window=100", "--target", "label"]
     assert main(["detect", str(table), *model]) == 0

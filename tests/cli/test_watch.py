@@ -43,6 +43,31 @@ def test_watch_writes_a_page_a_picture_and_json(tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_events_have_the_time_of_their_rows(tmp_path, capsys):
+    rows = [f"2024-{t // 100 + 1:02}-{t % 100 // 4 + 1:02},{t % 7},{t % 5 if not 400 <= t < 700 else ''},"
+            f"{('' if t % 3 else 'bad' if t % 2 else 'ok')}" for t in range(1000)]  # fmt: skip
+    (tmp_path / "plant.csv").write_text("\n".join(["day,flow,heat,state", *rows]))
+    command = ["watch", str(tmp_path / "plant.csv"), "--time", "day", "--target", "state"]  # most states are unknown
+    assert main([*command, "--html", str(tmp_path / "page.html")]) == 0
+    out = capsys.readouterr().out
+    assert "  2024-05-01  401 silence: heat\n  2024-08-01  701 return: heat" in out
+    assert "<td>401</td><td>2024-05-01</td>" in (tmp_path / "page.html").read_text()
+    assert main([*command, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"][0]["time"] == "2024-05-01"
+
+
+def test_of_many_events_the_latest_are_printed(tmp_path, capsys):
+    rows = [",".join(str(t % 7) if t // 100 % 40 != j else "" for j in range(40)) for t in range(7000)]
+    (tmp_path / "plant.csv").write_text("\n".join([",".join(f"s{j}" for j in range(40)), *rows]))
+    assert main(["watch", str(tmp_path / "plant.csv"), "--format", "json"]) == 0
+    events = json.loads(capsys.readouterr().out)["events"]
+    assert main(["watch", str(tmp_path / "plant.csv")]) == 0
+    out = capsys.readouterr().out
+    assert f"(the latest 40 of {len(events)}; --format json lists all):" in out
+    assert sum(" silence: " in line or " return: " in line for line in out.splitlines()) == 40
+    assert f"  {max(event['step'] for event in events):,} " in out
+
+
 def test_watch_does_not_overwrite_its_input(tmp_path, capsys):
     write(tmp_path / "plant.csv", 50)
     assert main(["watch", str(tmp_path / "plant.csv"), "--html", str(tmp_path / "plant.csv")]) == 2

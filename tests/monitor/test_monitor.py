@@ -1,5 +1,6 @@
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -161,7 +162,28 @@ def test_categories_drift_too():
     rows = [{"site": rng.choice(["a", "b", "c"] if i < 2000 else ["b", "c", "d"])} for i in range(4000)]
     rows = [{"site": str(row["site"])} for row in rows]
     (event,) = follow(rows).events
-    assert (event.kind, event.features, event.detail["site"]) == ("drift", ["site"], "categories")
+    assert (event.kind, event.features) == ("drift", ["site"])
+    text, before, after = re.fullmatch(r"'(.)' (\d+)%, recently (\d+)%", event.detail["site"]).groups()
+    assert (text, before) in {("a", "33"), ("a", "32"), ("d", "0")}
+    assert abs(int(after) - 33 * (text == "d")) < 12
+
+
+def test_an_event_names_what_changed():
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "wide": float(rng.normal() * (1 if i < 3000 else 4)),
+            "rain": float(rng.random() < (0.02 if i < 3000 else 0.3)),
+        }
+        for i in range(4000)
+    ]
+    drifts = [event for event in follow(rows).events if event.kind == "drift"]
+    detail = {name: text for event in drifts for name, text in event.detail.items()}
+    assert re.fullmatch(r"wider: most values -1\.\d+ to 1\.\d+, recently -[2-5].* to [2-5].*", detail["wide"])
+    assert detail["rain"] in (
+        "higher: most values 0 to 0, recently 0 to 1",
+        "wider: most values 0 to 0, recently 0 to 1",
+    )
 
 
 def test_values_that_depend_on_their_predecessors_are_no_drift():
@@ -321,3 +343,16 @@ def test_an_int_that_has_no_text_is_rejected() -> None:
     with pytest.raises(FeatureNameError, match="has 16,610 bits"):
         monitor.learn_one({10**5000: 1.0})
     assert monitor.step == 0
+
+
+def test_a_rename_is_withdrawn_once_both_columns_are_in_one_instance():
+    rows = renamed(plant(3000, seed=2), 1000, {"heat": "warmth"})
+    monitor = follow(rows[:2500])
+    assert [(r.old, r.new) for r in monitor.renames] == [("heat", "warmth")]
+    rows = rows[:2500] + [row | {"heat": row["warmth"]} for row in rows[2500:]]
+    monitor = follow(rows)
+    assert monitor.renames == []
+    (event,) = [e for e in monitor.events if e.kind == "rename"]
+    assert event.detail == {"warmth": "looked like heat, but both are in instance 2,501"}
+    assert monitor.features["heat"].status == "present"
+    assert follow(rows[2400:], every=10).renames == []

@@ -10,7 +10,7 @@ from typing import Any
 from varifold.base.plural import plural
 from varifold.cli.numbers import natural
 from varifold.cli.output import print_json, shorten, table
-from varifold.cli.source import add_reading_options, blocks_of, named_set, title_of
+from varifold.cli.source import add_reading_options, batches_of, named_set, title_of
 from varifold.cli.targets import check_picture, check_target
 from varifold.errors import DataError
 
@@ -204,7 +204,7 @@ def _source(args: argparse.Namespace) -> Any:
 
     if (data := named_set(args.what)) is not None:
         return data
-    blocks = list(blocks_of(args))
+    blocks = [batch.block for batch in batches_of(args)]
     if not blocks:
         raise DataError(f"{' '.join(args.what)}: no rows to show")
     return concatenate(blocks)

@@ -44,7 +44,10 @@ def add_parser(subparsers: Any) -> None:
     source.add_reading_options(parser)
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=["table", "json"], default="table", help="form of the summary")
-    out.add_argument("--explain", type=natural, default=3, metavar="N", help="features named for an alarm (default 3)")
+    out.add_argument(
+        "--explain", type=natural, default=3, metavar="N",
+        help="features named for an alarm, with their value and their part of the score (default 3)",
+    )  # fmt: skip
     out.add_argument("--out", metavar="FILE", help="write score, p-value and alarm of each row: .csv, .jsonl, .parquet")
     out.add_argument("--out-format", choices=FORMATS, help="format of --out, if its suffix does not show it")
     out.add_argument("--save", metavar="FILE", help="write the detector to a model file")
@@ -128,15 +131,22 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
     labels = batch.block.y
     for i, x in enumerate(batch.block.rows()):
         record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        if batch.times is not None:
+            record[args.time] = batch.times[i]
         if args.target is not None:
             record[args.target] = labels[i]
         score, p = detector.score_and_p_value_one(x)
         record |= {"score": score, "p_value": p, "anomaly": p <= args.rate}
         if args.explain:
             parts = list(detector.explain_one(x).items())[: args.explain] if record["anomaly"] else []
-            record["because"] = "; ".join(f"{name} {part:+.3g}" for name, part in parts)
+            record["because"] = "; ".join(f"{_with_value(name, x)} {part:+.3g}" for name, part in parts)
         detector.learn_one(x)
         yield record
+
+
+def _with_value(name: Any, x: dict[Any, Any]) -> str:
+    """Return `name=value` of a number; strings, absent and rare columns have their value or state in the name."""
+    return f"{name}={x[name]:.6g}" if isinstance(x.get(name), float) else str(name)
 
 
 def _rated(args: argparse.Namespace, seen: _Seen) -> dict[str, Any]:

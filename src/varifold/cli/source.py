@@ -19,7 +19,7 @@ from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
 from varifold.streams.readers.notation import THOUSANDS
 from varifold.streams.readers.sources import FORMATS, OWN_LABELS
-from varifold.streams.stream import BLOCK_ROWS
+from varifold.streams.stream import BLOCK_ROWS, Batch
 
 _KINDS = ("numeric", "category", "text")
 
@@ -248,12 +248,12 @@ def named_set(what: Sequence[str]) -> Any:
         raise UnknownNameError(f"{error}; and no file has that name") from None
 
 
-def blocks_of(args: argparse.Namespace) -> Iterator[Block]:
-    """Yield the blocks of the files in `args.what`; at the end report skipped rows on standard error."""
+def batches_of(args: argparse.Namespace) -> Iterator[Batch]:
+    """Yield the batches of the files in `args.what`; at the end report skipped rows on standard error."""
     from varifold.streams import read
 
-    stream = read(args.what, target=args.target, **reading_options(args))
-    yield from stream.blocks()
+    stream = read(args.what, target=args.target, unlabelled="keep", **reading_options(args))
+    yield from stream.batches()
     if stream.skipped:
         print(f"varifold: {plural(stream.skipped, 'row')} left out, the first: {stream.problems[0]}", file=sys.stderr)
 

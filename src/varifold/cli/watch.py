@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
-from varifold.cli.source import add_reading_options, blocks_of, named_set, title_of
+from varifold.cli.source import add_reading_options, batches_of, named_set, title_of
 from varifold.cli.targets import check_picture, check_target
+from varifold.streams import Batch
+
+if TYPE_CHECKING:
+    from varifold.monitor import Event
 
 _MOST_FEATURES = 40
+_MOST_EVENTS = 40
 
 
 def add_parser(subparsers: Any) -> None:
@@ -42,16 +50,24 @@ def run(args: argparse.Namespace) -> int:
     check_picture(args.plot)
     monitor = Monitor(every=args.every)
     data = named_set(args.what)
-    for block in blocks_of(args) if data is None else [data.block]:
-        monitor.learn_many(block)
+    times: list[NDArray[np.bytes_]] = []  # by batch; as bytes, because many rows have one
+    for batch in batches_of(args) if data is None else [Batch(data.block)]:
+        monitor.learn_many(batch.block)
+        if batch.times is not None:
+            times.append(np.array([str(time).encode() for time in batch.times]))
     monitor.check()
+    stamps = np.concatenate(times) if times else np.zeros(0)
+    when = {event.step: stamps[max(event.step, 1) - 1].decode() for event in monitor.events if times}
     title = title_of(args.what)
     if args.html:
-        Path(args.html).write_text(watch_page(monitor, title), encoding="utf-8")
+        Path(args.html).write_text(watch_page(monitor, title, when), encoding="utf-8")
     if args.plot:
         plot_monitor(monitor, args.plot, title)
     if args.format == "json":
-        print_json(monitor.report())
+        report = monitor.report()
+        for event in report["events"]:
+            event.update({"time": when[event["step"]]} if when else {})
+        print_json(report)
         return 0
     print(f"{title}: {watch_summary(monitor)}\n")
     features = list(monitor.features.values())
@@ -62,9 +78,17 @@ def run(args: argparse.Namespace) -> int:
     print(table(["feature", "status", "first seen", "last seen", "usually", "recently"], rows, left=2))
     if len(features) > _MOST_FEATURES:
         print(f"... and {len(features) - _MOST_FEATURES:,} more (--format json lists all)")
-    print("\nevents, by the instance at which they began:" if monitor.events else "\nno events")
-    for event in sorted(monitor.events, key=lambda event: event.step):
-        print(f"  {event}")
+    _print_events(monitor.events, when)
     for rename in monitor.renames:
         print(f"suggested rename: {rename}")
     return 0
+
+
+def _print_events(events: list[Event], when: dict[int, str]) -> None:
+    hidden = f" (the latest {_MOST_EVENTS} of {len(events):,}; --format json lists all)"
+    if events:
+        print(f"\nevents, by the instance at which they began{hidden if len(events) > _MOST_EVENTS else ''}:")
+    else:
+        print("\nno events")
+    for event in sorted(events, key=lambda event: event.step)[-_MOST_EVENTS:]:
+        print(f"  {when[event.step]}  {event}" if when else f"  {event}")

@@ -178,6 +178,15 @@ class Column:
         """Whether the latest alarms followed each other so quickly that the values have no usual distribution."""
         return len(self.alarms) == _RESTLESS and self.alarms[-1] - self.alarms[0] < 20 * WARM_UP * _RESTLESS
 
+    def category_change(self, alarm: Alarm) -> str:
+        """Describe a change of strings by the one whose share changed most."""
+        names = {code: name for name, code in self.categories.items()}
+        codes, counts = np.unique(alarm.after, return_counts=True)
+        after = dict(zip(codes.tolist(), (counts / len(alarm.after)).tolist(), strict=True))
+        code = max({**alarm.shares, **after}, key=lambda c: abs(after.get(c, 0.0) - alarm.shares.get(c, 0.0)))
+        name = repr(names[int(code)][:40]) if int(code) in names else "others"
+        return f"{name} {alarm.shares.get(code, 0.0):.0%}, recently {after.get(code, 0.0):.0%}"
+
     def category_shares(self) -> dict[str, float]:
         """Return the share of each category among the latest strings."""
         names = {code: name for name, code in self.categories.items()}

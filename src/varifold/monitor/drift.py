@@ -37,12 +37,16 @@ LEVELS = np.linspace(0.1, 0.9, 17)
 
 @dataclass(frozen=True)
 class Alarm:
-    """A change of distribution: the step at which it began, its direction, quantiles before, recent values after."""
+    """A change of distribution: the step at which it began, its direction, quantiles before, recent values after.
+
+    `shares` holds the share of each frequent value before.
+    """
 
     step: int
     direction: str
     before: Floats
     after: Floats
+    shares: dict[float, float]
 
 
 def uniform(steps: NDArray[np.int64], seed: int) -> Floats:
@@ -108,7 +112,7 @@ class Distribution:
             self._wealth += _JUMP * (wealth - self._wealth)
             return None
         direction = "out of range" if jumped else self._direction()
-        alarm = Alarm(self._since, direction, self.quantiles(), np.array(self._recent))
+        alarm = Alarm(self._since, direction, self.quantiles(), np.array(self._recent), self._shares())
         self._clear()
         return alarm
 
@@ -163,6 +167,12 @@ class Distribution:
         # the distribution function at each edge, ties included
         at_edges = np.maximum.accumulate(share[1::2])
         return np.interp(LEVELS, at_edges, self._edges)
+
+    def _shares(self) -> dict[float, float]:
+        """Return the share of each value that has a bin of its own."""
+        assert self._edges is not None
+        shares = self._counts[1::2] / max(1.0, self._counts.sum())
+        return dict(zip(self._edges.tolist(), shares.tolist(), strict=True))
 
     def dump(self) -> dict[str, Any]:
         """Return everything as JSON."""

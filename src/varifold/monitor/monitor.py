@@ -65,6 +65,7 @@ class Monitor:
     values *drift* according to a test on their ranks; absent values take no part in that test. Events that begin
     together are one event, so an outage of forty sensors is one line. When a feature falls silent and another one is
     born that has the same distribution and the same correlations, `renames` suggests it; ``learner.rename`` applies it.
+    The suggestion is withdrawn if both occur in one instance later: then the old one has only been silent.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ class Monitor:
 
     @property
     def renames(self) -> list[Rename]:
-        """Suggested renames, oldest first; `learner.rename({r.old: r.new})` applies one."""
+        """Suggested renames that nothing refuted, oldest first; `learner.rename({r.old: r.new})` applies one."""
         return list(self._renames)
 
     @property
@@ -198,6 +199,7 @@ class Monitor:
                 column.bins = _halved(column.bins)
         for name in sorted(seen, key=repr):
             self._take_in(name, *seen[name], start, draws)
+        self._withdraw_renames(seen, start)
         self._keep_rows(start)
         rate = min(1.0, len(self._buffer) / 100.0)
         for name in self._columns:
@@ -247,7 +249,7 @@ class Monitor:
             reported = column.reports(alarm, number)
             column.pending = alarm.before if number and reported else None
             if reported:
-                detail = "categories" if not number else _described(alarm)
+                detail = _described(alarm) if number else column.category_change(alarm)
                 self._add("drift", alarm.step, column, detail, within=2.0 * self.every)
         elif column.pending is not None and column.values.ready:
             unit = unit_change(column.pending, column.values.quantiles(), WARM_UP)
@@ -293,6 +295,21 @@ class Monitor:
             self._renames.append(rename)
             unit = "" if rename.unit is None else f", {rename.unit}"
             self._log.add("rename", new.first, self.step, new.name, f"was {old.name}{unit}", within=self.every)
+
+    def _withdraw_renames(self, seen: Mapping[Name, Any], start: int) -> None:
+        """Withdraw suggestions whose columns are both in one row of this check."""
+        for rename in [r for r in self._renames if r.old in seen and r.new in seen]:
+            step = next(
+                (i for i, row in enumerate(self._buffer, start + 1) if row.keys() >= {rename.old, rename.new}), 0
+            )
+            if not step:
+                continue
+            self._renames.remove(rename)
+            for name in (rename.old, rename.new):
+                self._columns[name].matched = False
+            for event in self._log:
+                if event.kind == "rename" and rename.new in event.features:
+                    event.detail[rename.new] = f"looked like {rename.old}, but both are in instance {step:,}"
 
     # ------------------------------------------------------------------ storage
 
@@ -368,5 +385,9 @@ def _checked(x: Mapping[Name, Any], step: int) -> dict[Name, float | str]:
 
 
 def _described(alarm: Alarm) -> str:
-    middle = float(np.interp(0.5, LEVELS, alarm.before)) if len(alarm.before) else math.nan
-    return f"{alarm.direction}: median {middle:.4g}, recently {float(np.median(alarm.after)):.4g}"
+    """Describe a change of numbers: by the median, or by the range of most values where the median is no evidence."""
+    before, after = np.interp([0.1, 0.5, 0.9], LEVELS, alarm.before), np.quantile(alarm.after, [0.1, 0.5, 0.9])
+    (low, middle, high), (new_low, new_middle, new_high) = ([f"{v:.4g}" for v in part] for part in (before, after))
+    if alarm.direction in ("wider", "narrower") or middle == new_middle:
+        return f"{alarm.direction}: most values {low} to {high}, recently {new_low} to {new_high}"
+    return f"{alarm.direction}: median {middle}, recently {new_middle}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +44,15 @@ def watch_summary(monitor: Monitor) -> str:
     )
 
 
-def watch_page(monitor: Monitor, title: str) -> str:
-    """Write a self-contained HTML page: summary, map of presence, events, features."""
+def watch_page(monitor: Monitor, title: str, when: Mapping[int, str] | None = None) -> str:
+    """Write a self-contained HTML page: summary, map of presence, events, features; `when` has the times of steps."""
     sections = [
         f'<header><p class="over">varifold watch</p><h1>{escape(title)}</h1>'
         f'<p class="lead">{escape(watch_summary(monitor))}</p></header>',
         f'<section id="map"><h2>When each feature is present</h2>{_map(monitor)}'
         '<p class="small">One line per feature, in order of appearance; time runs to the right. The darker, the more '
         "instances have it. Marks above the map are the events listed below.</p></section>",
-        f'<section id="events"><h2>What happened</h2>{_events(monitor.events)}</section>',
+        f'<section id="events"><h2>What happened</h2>{_events(monitor.events, when or {})}</section>',
         f'<section id="renames"><h2>Suggested renames</h2>{_renames(monitor)}</section>' if monitor.renames else "",
         f'<section id="features"><h2>Features</h2>{_features(monitor)}</section>',
     ]
@@ -113,7 +113,7 @@ def _runs(levels: Any) -> list[tuple[int, int]]:
     return list(zip(firsts, [*(cut - 1 for cut in firsts[1:]), len(levels) - 1], strict=True))
 
 
-def _events(events: Sequence[Event]) -> str:
+def _events(events: Sequence[Event], when: Mapping[int, str]) -> str:
     if not events:
         return "<p>Nothing: no feature appeared, fell silent or changed.</p>"
     lines = []
@@ -124,11 +124,14 @@ def _events(events: Sequence[Event]) -> str:
         ]
         rest = len(event.features) - len(names)
         names += [f"{rest:,} more"] if rest > 0 else []
+        time = f"<td>{escape(when[event.step])}</td>" if when else ""
         lines.append(
-            f'<tr><td>{event.step:,}</td><td style="text-align:left">{_SENTENCES[event.kind]}</td>'
+            f'<tr><td>{event.step:,}</td>{time}<td style="text-align:left">{_SENTENCES[event.kind]}</td>'
             f'<td style="text-align:left;white-space:normal">{", ".join(names)}</td></tr>'
         )
-    head = '<tr><th>instance</th><th style="text-align:left">what</th><th style="text-align:left">features</th></tr>'
+    columns = ["<th>instance</th>", "<th>time</th>" if when else ""]
+    columns += [f'<th style="text-align:left">{column}</th>' for column in ("what", "features")]
+    head = f"<tr>{''.join(columns)}</tr>"
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table></div>'
 
 

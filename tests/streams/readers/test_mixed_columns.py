@@ -44,6 +44,16 @@ def test_many_texts_make_a_column_a_category_and_that_is_reported(tmp_path: Path
     assert warnings_of(written(tmp_path, ["a", "b", "c", 4])) == []
 
 
+def test_columns_that_are_empty_at_first_are_reported_once(tmp_path: Path) -> None:
+    place = tmp_path / "rows.csv"
+    cells = [",,1" if i < 2000 else f"{'ab'[i % 2]},x{i % 3},1" for i in range(3000)]
+    place.write_text("\n".join(["site,kind,y", *(f"{row}{i % 2}" for i, row in enumerate(cells))]))
+    (message,) = warnings_of(place)
+    assert message.startswith("columns that were empty in the first rows hold texts such as ")
+    assert "'kind' (3 texts), 'site' (2 texts); each is a separate category" in message
+    assert warnings_of(place, types={"site": "category", "kind": "category"}) == []
+
+
 def test_numbers_and_texts_in_json(tmp_path: Path) -> None:
     rows = [{"age": 3, "y": 0}, {"age": "unknown", "y": 1}, {"age": 4.5, "y": 0}]
     (message,) = warnings_of(rows)

@@ -352,14 +352,18 @@ class Context:
         revised = {c.name for c in self.columns.values() if c.revised and not c.given} - self.warned
         if not revised:
             return
-        texts: dict[str | int, list[str]] = {name: [] for name in revised}
+        texts: dict[str | int, list[str]] = {name: [] for name in sorted(revised, key=str)}
         for i in range(1, self.vocabulary.size):
             if self.vocabulary.is_indicator(i):
                 name, level = self.vocabulary.level_of(i)
                 if name in texts:
                     texts[name].append(level)
+        late = {name: found for name, found in texts.items() if name not in self.vocabulary}
+        self._warn_late_columns(late)
         for name, found in texts.items():
             self.warned.add(name)
+            if name in late:
+                continue
             warnings.warn(
                 f"the numeric column {name!r} also held {plural(len(found), 'text')} such as {_some(found)}; each is a "
                 f'separate category: absent (--absent) names those that mean "not observed", and '
@@ -367,6 +371,21 @@ class Context:
                 VarifoldWarning,
                 stacklevel=2,
             )
+
+    def _warn_late_columns(self, texts: Mapping[str | int, list[str]]) -> None:
+        """Warn once about columns that were empty where types were detected, and then held texts only."""
+        if not texts:
+            return
+        name = next(iter(texts))
+        held = ", ".join(f"{name!r} ({plural(len(found), 'text')})" for name, found in list(texts.items())[:8])
+        more = f" and {len(texts) - 8:,} more" if len(texts) > 8 else ""
+        warnings.warn(
+            f"columns that were empty in the first rows hold texts such as {_some(texts[name])}: {held}{more}; each "
+            f"is a separate category, types={{{name!r}: 'text'}} (--types {name}=text) splits them into words, "
+            "'category' suppresses this warning",
+            VarifoldWarning,
+            stacklevel=2,
+        )
 
     def warn_single_label(self) -> None:
         """Warn, after the last row, if every label was the same."""
