@@ -5,7 +5,7 @@ import json
 import pytest
 
 import varifold.errors
-from varifold import AROW, OLVF, ORF3V, AROWRegressor, GaussianNB, PerKey, Vote
+from varifold import AROW, LODA, OLVF, ORF3V, AROWRegressor, AutoDetector, GaussianNB, PerKey, Vote, VoteDetector
 from varifold.cli import main
 from varifold.cli.output import probability
 
@@ -249,7 +249,7 @@ def test_a_sure_prediction_is_not_shown_as_certain(capsys, tmp_path, monkeypatch
     assert 0.99995 < share < 1.0
     model.save(tmp_path / "m")
     titles = []
-    monkeypatch.setattr("varifold.report.explanation.plot_explanation", lambda *given: titles.append(given[3]))
+    monkeypatch.setattr("varifold.report.explanation.plot_explanation", lambda *given, label: titles.append(given[3]))
     out = explained(capsys, str(tmp_path / "m"), "--row", "a=1.5", "--plot", str(tmp_path / "why.png"))
     assert "probability  > 0.9999\n" in out
     assert titles == ["gaussiannb predicts 1 (probability > 0.99)"]
@@ -276,3 +276,45 @@ def test_a_row_is_written_as_in_the_files(capsys, tmp_path):
 def test_a_number_that_can_be_read_in_two_ways_is_an_error(capsys, saved):
     assert main(["explain", saved[1], "--row", "heat=1,234"]) == 1
     assert "column 'heat' can be read in two ways: 1,234 is 1.234 or 1,234" in capsys.readouterr().err
+
+
+@pytest.fixture
+def detector(tmp_path):
+    model = AutoDetector()
+    for step in range(300):
+        model.learn_one({"heat": step * 37 % 100, "site": "north" if step % 3 else "south"})
+    model.save(tmp_path / "detector")
+    return model, str(tmp_path / "detector")
+
+
+def test_the_score_of_a_detector_is_explained(capsys, detector):
+    model, path = detector
+    found = json.loads(explained(capsys, path, "--row", "heat=900", "site=north", "--format", "json"))
+    x = {"heat": 900.0, "site": "north"}
+    score, p_value = model.score_and_p_value_one(x)
+    assert found["scores"] == [pytest.approx(score)]
+    assert (found["p_value"], found["anomaly"]) == (pytest.approx(p_value), True)
+    assert found["features"][0]["feature"] == "heat"
+    assert sum(row["parts"][0] for row in found["features"]) == pytest.approx(score)
+    shown = explained(capsys, path, "--row", "heat=900", "site=west")
+    assert f"p-value      {p_value:.4g}"[:14] in shown
+    assert ", an anomaly" in shown
+    assert "site = west (value not seen before)" in shown
+
+
+def test_the_explanation_of_a_detector_is_drawn(capsys, detector, tmp_path):
+    pytest.importorskip("matplotlib")
+    explained(capsys, detector[1], "--row", "heat=900", "--plot", str(tmp_path / "why.png"))
+    assert (tmp_path / "why.png").stat().st_size > 1000
+
+
+def test_what_a_detector_does_not_have_is_reported(capsys, detector, tmp_path):
+    assert main(["explain", detector[1], "--row", "heat=9", "--label", "up"]) != 0
+    assert "holds a detector, which has no labels" in capsys.readouterr().err
+    assert main(["predict", detector[1], __file__]) != 0
+    assert "holds a detector: use `varifold detect --load" in capsys.readouterr().err
+    vote = VoteDetector([LODA()])
+    vote.learn_one({"heat": 1.0})
+    vote.save(tmp_path / "vote")
+    assert main(["explain", str(tmp_path / "vote"), "--row", "heat=9"]) != 0
+    assert "holds a vote of 1 learners" in capsys.readouterr().err

@@ -107,6 +107,7 @@ def test_the_page_needs_no_network_and_no_script(tmp_path, rows):
     assert "<script" not in written
     assert not re.search(r"(src|href)=|url\(|https?:", written)
     assert "@media print" in written
+    assert "section,figure" not in written  # a section goes on on the next page, instead of leaving half a page empty
 
 
 def test_only_columns_that_matter_are_drawn(capsys, tmp_path, rows):

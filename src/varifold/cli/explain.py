@@ -1,4 +1,4 @@
-"""``varifold explain``: why a saved model predicts what it does for one instance."""
+"""``varifold explain``: why a saved model predicts what it does for one instance, or how unusual it is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from varifold.base import NO_FEATURES, VaryingClassifier, VaryingLearner, VaryingRegressor, load
+from varifold.base import NO_FEATURES, VaryingClassifier, VaryingDetector, VaryingLearner, VaryingRegressor, load
 from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, probability, shorten, table
 from varifold.cli.targets import check_picture
 from varifold.ensemble.vote import Vote
+from varifold.ensemble.vote_detector import VoteDetector
 from varifold.errors import DataError, ParameterError
 
 MOST_LABELS = 6
@@ -25,7 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "explain",
         help="show what each feature adds to a model's prediction",
         description="Show a saved model's prediction for one instance, and what each feature present adds to every "
-        "label's score, or to the prediction of a regressor. (intercept) is what no single feature adds; of "
+        "label's score, to the prediction of a regressor, or to the score of a detector. (intercept) is what no single "
+        "feature adds; of "
         "auto also what mixing its experts does.",
     )
     parser.add_argument("file", metavar="FILE", help="a file that `varifold run --save` or learner.save() wrote")
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     learner = load(args.file)
     if not learner.steps:
         raise DataError(f"{args.file} holds a learner that has not learned anything yet")
-    if isinstance(learner, Vote):
+    if isinstance(learner, Vote | VoteDetector):
         raise ParameterError(f"{args.file} holds a vote of {len(learner.learners)} learners; explain them one by one")
     x = _row(args, learner.reading)
     learner = keyed.learner_for(learner, x, args.key_value, args.file)
@@ -72,7 +74,10 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(learner, VaryingClassifier):
         found = _explained(learner, x, _labels(learner, x, args.label), args.by_column)
     elif args.label is not None:
-        raise ParameterError(f"--label: {args.file} holds a regressor, which has no labels")
+        kind = "detector" if isinstance(learner, VaryingDetector) else "regressor"
+        raise ParameterError(f"--label: {args.file} holds a {kind}, which has no labels")
+    elif isinstance(learner, VaryingDetector):
+        found = _explained_score(learner, x, args.by_column)
     else:
         found = _explained_number(learner, x, args.by_column)
     if args.format == "json":
@@ -108,16 +113,19 @@ def _plot(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, An
 def _plot_bars(args: argparse.Namespace, learner: VaryingLearner, found: dict[str, Any], x: dict[Any, Any]) -> None:
     from varifold.report.explanation import plot_explanation
 
-    label = found["prediction"] if found["prediction"] in found["labels"] else found["labels"][0]
+    predicted = found.get("prediction")
+    label = predicted if predicted in found["labels"] else found["labels"][0]
     column = found["labels"].index(label)
     parts = [(row["feature"], row["parts"][column]) for row in found["features"]]
     if isinstance(learner, VaryingClassifier):
         share = learner.predict_proba_one(x).get(label, 0.0)
-        what = "predicts" if label == found["prediction"] else "gives"
+        what = "predicts" if label == predicted else "gives"
         title = f"{found['method']} {what} {label} (probability {probability(share, 2)})"
+        plot_explanation(parts, x, args.plot, title, max(args.top, 1), label=True)
     else:
-        title = f"{found['method']} predicts {found['prediction']:.6g}"
-    plot_explanation(parts, x, args.plot, title, max(args.top, 1))
+        what = "predicts" if "prediction" in found else "scores"
+        title = f"{found['method']} {what} {found['scores'][0]:.6g}"
+        plot_explanation(parts, x, args.plot, title, max(args.top, 1), total=found["labels"][0])
     if args.format == "table":
         print(f"picture written to {args.plot}")
 
@@ -167,6 +175,21 @@ def _explained_number(learner: VaryingRegressor, x: dict[Any, Any], by_column: b
     }
 
 
+def _explained_score(detector: VaryingDetector, x: dict[Any, Any], by_column: bool) -> dict[str, Any]:
+    """Return the parts of a detector's score, which add up to it, and its p-value."""
+    parts = detector.explain_one(x, by_column=by_column)
+    score, p_value = detector.score_and_p_value_one(x)
+    return {
+        "method": detector._header()["method"],
+        "p_value": p_value,
+        "anomaly": p_value <= detector.rate,
+        "labels": ["score"],
+        "features": [{"feature": name, "parts": [part]} for name, part in parts.items()],
+        "scores": [score],
+        **_not_known(detector, x),
+    }
+
+
 def _not_known(learner: VaryingLearner, x: dict[Any, Any]) -> dict[str, list[Any]]:
     """Return the names that the model does not know, and those with an unknown value: a new level, or a text."""
     known, space = learner.features, learner._engine.space
@@ -177,14 +200,19 @@ def _not_known(learner: VaryingLearner, x: dict[Any, Any]) -> dict[str, list[Any
 
 def _print(found: dict[str, Any], x: dict[Any, Any], top: int) -> None:
     numeric = "probability" not in found
-    print(f"prediction   {found['prediction']:.6g}" if numeric else f"prediction   {found['prediction']}")
+    if "p_value" in found:
+        print(f"score        {found['scores'][0]:.4g}")
+        print(f"p-value      {found['p_value']:.4g}{', an anomaly' if found['anomaly'] else ''}")
+    else:
+        print(f"prediction   {found['prediction']:.6g}" if numeric else f"prediction   {found['prediction']}")
     if not numeric:
         print(f"probability  {probability(found['probability'], 4)}")
     if found["unknown"]:
         print("not known    " + ", ".join(named(n) for n in found["unknown"]))
     if found["unseen"]:
         values = ", ".join(f"{named(n)} = {shorten(str(x[n]), 40)}" for n in found["unseen"])
-        print(f"not seen     {values} (value not seen before, adds nothing)")
+        effect = "" if "p_value" in found else ", adds nothing"
+        print(f"not seen     {values} (value not seen before{effect})")
     rows = found["features"]
     held = [row for row in rows if row["feature"] not in NO_FEATURES]
     cells = [_cells(row, x) for row in held[:top]]

@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"{args.model} is no model file, {models[0]} is: the model comes first, then the data")
     learner = load(args.model)
     if is_detector(learner):
-        kind = type(learner).__name__
-        raise ParameterError(f"{args.model} holds a {kind}: use `varifold detect --load {args.model}`")
+        raise ParameterError(f"{args.model} holds a detector: use `varifold detect --load {args.model}`")
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")
     remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files), roles=("id", "time"))

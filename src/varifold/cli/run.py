@@ -179,7 +179,7 @@ def _loaded(args: argparse.Namespace) -> Any:
             raise ParameterError(f"--load continues a model on files, in their order: leave out --{option}")
     learner = base.load(args.load)
     if is_detector(learner):
-        raise ParameterError(f"{args.load} holds a {type(learner).__name__}: use `varifold detect --load {args.load}`")
+        raise ParameterError(f"{args.load} holds a detector: use `varifold detect --load {args.load}`")
     if args.rename:
         learner.rename(args.rename)
     learned = learner.reading.get("target")

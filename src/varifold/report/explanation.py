@@ -12,7 +12,14 @@ _LONGEST = 28
 
 
 def plot_explanation(
-    parts: Sequence[tuple[Any, float]], x: Mapping[Any, Any], path: str | os.PathLike[str], title: str, most: int = 15
+    parts: Sequence[tuple[Any, float]],
+    x: Mapping[Any, Any],
+    path: str | os.PathLike[str],
+    title: str,
+    most: int = 15,
+    *,
+    total: str = "score",
+    label: bool = False,
 ) -> None:
     """Draw one bar per feature, largest first, with the instance's value; the last bar sums up the others.
 
@@ -26,6 +33,10 @@ def plot_explanation(
         Path and title of the picture.
     most
         Bars at most.
+    total
+        What the parts sum to.
+    label
+        Whether it is the score of a label, which parts speak for or against.
 
     """
     ordered = sorted(parts, key=lambda part: -abs(part[1]))
@@ -50,8 +61,8 @@ def plot_explanation(
             f"{part:+.3f}", (part, place), xytext=(4 if part >= 0 else -4, 0), textcoords="offset points", ha=side,
             va="center", color=INK, fontsize=9,
         )  # fmt: skip
-    total = sum(part for _, part in parts)
-    ax.set_xlabel(f"what each adds to the score, {total:+.3f} in all (blue: for this label, orange: against it)")
+    colours = " (blue: for this label, orange: against it)" if label else ""
+    ax.set_xlabel(f"what each adds to the {total}, {sum(part for _, part in parts):+.3f} in all{colours}")
     set_title(ax, title)
     write(figure, path)
 

@@ -13,7 +13,7 @@ import pytest
 from varifold import streams
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import label_of, parse_number
-from varifold.streams.readers.notation import COMMA, COMMA_GROUPS, POINT, POINT_GROUPS, detect_notations
+from varifold.streams.readers.notation import COMMA, COMMA_GROUPS, POINT, POINT_GROUPS, Notation, detect_notations
 
 WRITTEN = {
     "2,34": {"price": "{:.2f}", "swap": True, "groups": ""},
@@ -96,6 +96,14 @@ def test_other_separators_of_thousands_are_given(tmp_path: Path, thousands: str,
         (["-1.234,50", "+7"], POINT_GROUPS),
         (["a,b", "c.d"], POINT),
         (["2,5", "2.5"], POINT),
+        (["29'658.52", "7.5"], Notation(".", "'")),
+        (["29’658,52", "7"], Notation(",", "'")),
+        (["29'658", "7"], Notation(".", "'")),
+        (["76\u202f407,89", "1 000"], Notation(",", " ")),
+        (["76\xa0407.89"], Notation(".", " ")),
+        (["1 234", "12"], Notation(",", " ")),
+        (["it's", "1'000"], POINT),
+        (["3 4", "030 123"], POINT),
         ([], POINT),
     ],
 )
@@ -111,10 +119,18 @@ def test_a_column_shows_its_notation(cells: list[str], notation: Any) -> None:
         (["1.234", "5.678"], ["9.467,00"], POINT_GROUPS),
         (["1.234", "5.678"], ["2.5"], POINT),
         (["12", "13"], ["2,5"], COMMA),
+        (["1'234", "5'678"], ["2,5"], Notation(",", "'")),
+        (["1 234", "5 678"], ["2.5"], Notation(".", " ")),
+        (["1.234", "5.678"], ["9 467,00"], None),
     ],
 )
 def test_other_columns_show_it_where_a_column_does_not(cells: list[str], others: list[str], notation: Any) -> None:
-    assert detect_notations({"a": cells, "b": others}, None, None, {}, "file")["a"] == notation
+    columns = {"a": cells, "b": others}
+    if notation is None:
+        with pytest.raises(DataError, match="can be read in two ways"):
+            detect_notations(columns, None, None, {}, "file")
+    else:
+        assert detect_notations(columns, None, None, {}, "file")["a"] == notation
 
 
 @pytest.mark.parametrize(
@@ -143,6 +159,14 @@ def test_files_before_show_what_a_file_does_not(tmp_path: Path) -> None:
         ("-1.234.567", ",", ".", -1234567.0),
         ("1234,5", ",", ".", 1234.5),
         ("1 234", ".", " ", 1234.0),
+        ("-1\u202f234\xa0567,5", ",", " ", -1234567.5),
+        ("1\u2009234", ".", " ", 1234.0),
+        ("12’345.5", ".", "'", 12345.5),
+        ("1\u202f23", ".", " ", None),
+        ("1\u202e234", ".", " ", None),
+        ("1\xa1234", ".", " ", None),
+        ("1’", ".", "'", None),
+        ("1\u202f234", ".", "'", None),
         ("1.23", ",", ".", None),
         ("1.2345", ",", ".", None),
         ("1234.567", ",", ".", None),
@@ -164,6 +188,27 @@ def test_groups_have_three_digits(text: str, decimal: str, thousands: str, numbe
 def test_wrong_separators_are_named(given: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match="thousands must be one of"):
         streams.read("data.csv", **given)
+
+
+@pytest.mark.parametrize(
+    ("mark", "decimal", "shown"),
+    [
+        ("'", ".", r"with \"'\" between"),
+        ("’", ".", r"with \"'\" between"),
+        ("\xa0", ",", "with ' ' between"),
+        ("\u202f", ",", "' '"),
+    ],
+)
+def test_apostrophes_and_spaces_between_thousands_are_detected(
+    tmp_path: Path, mark: str, decimal: str, shown: str
+) -> None:
+    texts = [f"{v:,.2f}".replace(".", "#").replace(",", mark).replace("#", decimal) for v in prices()]
+    path = tmp_path / "prices.csv"
+    path.write_text("y;x;weight in t\n" + "".join(f"{text};{text};{text} t\n" for text in texts), encoding="utf-8")
+    with pytest.warns(VarifoldWarning, match=shown), pytest.warns(VarifoldWarning, match="without its unit 't'"):
+        (block,) = streams.read(path, target="y", types={"weight in t": "numeric"}).blocks()
+    assert block.targets.tolist() == prices().tolist()
+    assert [list(x.values()) for x in block.rows()] == [[v, v] for v in prices()]
 
 
 def texts() -> list[str]:

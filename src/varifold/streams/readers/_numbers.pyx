@@ -66,18 +66,40 @@ cdef inline bint read_exponent(const char* s, Py_ssize_t n, Py_ssize_t i, int* o
     return True
 
 
+cdef inline Py_ssize_t group_mark(const char* s, Py_ssize_t n, char thousands) noexcept nogil:
+    """Return the length of the separator of thousands at s, 0 if there is none.
+
+    A space may be a no-break space (U+00A0), a narrow one (U+202F) or a thin one (U+2009), an apostrophe U+2019.
+    """
+    cdef unsigned char first = s[0]
+    if s[0] == thousands:
+        return 1
+    if thousands == 32:
+        if first == 0xC2:
+            return 2 if n > 1 and <unsigned char> s[1] == 0xA0 else 0
+        if first == 0xE2 and n > 2 and <unsigned char> s[1] == 0x80:
+            return 3 if <unsigned char> s[2] == 0xAF or <unsigned char> s[2] == 0x89 else 0
+    elif thousands == 39 and first == 0xE2 and n > 2:
+        return 3 if <unsigned char> s[1] == 0x80 and <unsigned char> s[2] == 0x99 else 0
+    return 0
+
+
 cdef int read_number(const char* s, Py_ssize_t n, char decimal, char thousands, double* out) except -1:
     """Read a number: the first group has one to three digits, all others three; no group follows the decimal."""
     cdef char[64] plain
-    cdef Py_ssize_t i, length = 0, digits = 0
+    cdef Py_ssize_t i, length = 0, digits = 0, mark, skipped = 0
     cdef bint grouped = False, whole = True
     if thousands == 0 or n > 64:
         return read_plain(s, n, decimal, out)
     for i in range(n):
-        if whole and s[i] == thousands:
+        if skipped:
+            skipped -= 1
+            continue
+        mark = group_mark(s + i, n - i, thousands) if whole else 0
+        if mark:
             if digits == 0 or digits > 3 or (grouped and digits != 3):
                 return 0
-            grouped, digits = True, 0
+            grouped, digits, skipped = True, 0, mark - 1
             continue
         if whole and 48 <= s[i] <= 57:
             digits += 1

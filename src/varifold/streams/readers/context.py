@@ -24,6 +24,7 @@ from varifold.streams.readers.notation import (
     main_unit,
     number_of,
     unit_of,
+    without_thousands,
 )
 from varifold.streams.stream import BLOCK_CELLS
 
@@ -322,7 +323,7 @@ class Context:
             return
         name, notation = next(iter(notations.items()))
         thousands = notation.thousands
-        cell, number = _first_number(cells[name], notation, thousands)
+        cell, number = _first_number(cells[name], notation)
         others = "" if len(notations) == 1 else f" (and {len(notations) - 1:,} more)"
         warnings.warn(
             f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:g}; if that is "
@@ -338,7 +339,7 @@ class Context:
             return
         self.doubtful.update(new)
         name = new[0]
-        cell, number = _first_number(cells[name], POINT, ".")
+        cell, number = _first_number(cells[name], POINT)
         others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
         warnings.warn(
             f"column {name!r}{others} is read with a decimal point: {cell} is {number:g}; if the point separates "
@@ -448,9 +449,10 @@ def _identify(cells: Sequence[Any]) -> bool:
     )
 
 
-def _first_number(cells: Iterable[str], notation: Notation, separator: str) -> tuple[str, float]:
+def _first_number(cells: Iterable[str], notation: Notation) -> tuple[str, float]:
     """Return the first number with a separator and its value; texts such as "n.a." have the separator as well."""
-    numbers = ((cell, number_of(cell, notation)) for cell in cells if separator in cell)
+    separator = notation.thousands or notation.decimal
+    numbers = ((cell, number_of(cell, notation)) for cell in cells if without_thousands(cell, separator) != cell)
     return next((cell, number) for cell, number in numbers if number is not None)
 
 

@@ -20,6 +20,7 @@ from varifold.streams.readers.notation import (
     detect_notations,
     doubtful_points,
     only_unit,
+    without_thousands,
     without_unit,
 )
 from varifold.streams.readers.sources import Source
@@ -167,7 +168,7 @@ class _Reader:
                 roles.append(native.IGNORED)
             else:
                 decimal, thousands = notations.get(column, POINT).separators
-                sample = [cell.replace(thousands, "") for cell in cells[column]] if thousands else cells[column]
+                sample = [without_thousands(c, thousands) for c in cells[column]] if thousands else cells[column]
                 roles.append(_ROLES[context.column(column, sample, decimal=decimal).type])
         context.report_units()
         return roles

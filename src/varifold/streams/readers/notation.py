@@ -20,11 +20,12 @@ __all__ = [
     "number_of",
     "only_unit",
     "unit_of",
+    "without_thousands",
     "without_unit",
 ]
 
 THOUSANDS = (".", ",", "'", " ")
-"""Separators of thousands."""
+"""Separators of thousands; an apostrophe stands for a curly one, a space for no-break and thin ones as well."""
 
 
 class Notation(NamedTuple):
@@ -52,7 +53,15 @@ _PATTERNS = {
     POINT_GROUPS: re.compile(_GROUPED.format(t=r"\.", d=",")),
     COMMA_GROUPS: re.compile(_GROUPED.format(t=",", d=r"\.")),
 }
-_WITH_UNIT = re.compile(r"([$€£¥]?)\s*([-+]?\d(?:[\d.,']*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)")
+_MARKS = {"'": "'’", " ": " \xa0\u202f\u2009"}
+"""Characters that separate thousands and nothing else."""
+_MARKED = {
+    mark: {Notation(d, mark): re.compile(_GROUPED.format(t=f"[{_MARKS[mark]}]", d=re.escape(d))) for d in decimals}
+    for mark, decimals in (("'", ".,"), (" ", ",."))
+}
+_WITH_UNIT = re.compile(
+    r"([$€£¥]?)\s*([-+]?\d(?:(?:[\d.,'’]|[ \xa0\u202f\u2009](?=\d{3}))*\d)?)\s*((?:[^\W\d_]|[%°$€£¥/²³])*)"
+)
 """A number with its unit after it, or with a currency before it."""
 FEWEST_NUMBERS = 3
 """Number of different numbers from which texts are taken for numbers with a unit."""
@@ -89,7 +98,7 @@ def doubtful_points(columns: Mapping[str, Sequence[str]]) -> list[str]:
     doubtful = []
     for name, cells in columns.items():
         found = _fitting(cells)
-        if found in ([POINT], [COMMA_GROUPS]):
+        if len(found) == 1 and found[0].decimal == ".":
             return []
         if POINT in found:
             doubtful.append(name)
@@ -99,13 +108,28 @@ def doubtful_points(columns: Mapping[str, Sequence[str]]) -> list[str]:
 def _with_decimal(cells: Sequence[str], decimal: str) -> Notation:
     """Return the notation with this decimal separator; thousands are separated only if the numbers require it."""
     plain, grouped = (POINT, COMMA_GROUPS) if decimal == "." else (COMMA, POINT_GROUPS)
-    numbers = _numbers(cells, (plain, grouped))
+    marked = [notation for notation in _marked(cells) if notation.decimal == decimal]
+    if marked:
+        return marked[0]
+    numbers = _numbers(cells, (_PATTERNS[plain], _PATTERNS[grouped]))
     return grouped if not _all_fit(numbers, plain) and _all_fit(numbers, grouped) else plain
 
 
-def _numbers(cells: Sequence[str], notations: Iterable[Notation]) -> list[str]:
-    """Return the cells that are numbers in one of the notations; none if fewer than nine in ten are."""
-    patterns = [_PATTERNS[notation] for notation in notations]
+def _marked(cells: Sequence[str]) -> list[Notation]:
+    """Return the notations of a column whose thousands are separated by apostrophes or spaces; none of others."""
+    text = "\n".join(cells)
+    for mark, patterns in _MARKED.items():
+        if any(character in text for character in _MARKS[mark]):
+            numbers = _numbers(cells, patterns.values())
+            fits = [each for each, pattern in patterns.items() if all(map(pattern.fullmatch, numbers))]
+            if any(character in number for number in numbers for character in _MARKS[mark]):
+                return fits
+    return []
+
+
+def _numbers(cells: Sequence[str], patterns: Iterable[re.Pattern[str]]) -> list[str]:
+    """Return the cells that one of the patterns matches; none if fewer than nine in ten are."""
+    patterns = list(patterns)
     numbers = [cell for cell in cells if any(pattern.fullmatch(cell) for pattern in patterns)]
     return numbers if 10 * len(numbers) >= 9 * len(cells) else []
 
@@ -117,14 +141,17 @@ def _all_fit(cells: Iterable[str], notation: Notation) -> bool:
 
 def _fitting(cells: Sequence[str]) -> list[Notation]:
     """Return the candidate notations of a column; none if its cells have no separator or are not numbers."""
+    marked = _marked(cells)
+    if marked:
+        return marked
     text = "\n".join(cells)
     if "," not in text and not _TWO_GROUPS.search(text):
         # points alone are decimals; 1.234 is ambiguous only in a file with decimal commas
-        if "." not in text or not _numbers(cells[:_FEW], (POINT,)):
+        if "." not in text or not _numbers(cells[:_FEW], (_PATTERNS[POINT],)):
             return []
-        grouped = _all_fit(cells[:_FEW], POINT_GROUPS) and _all_fit(_numbers(cells, (POINT,)), POINT_GROUPS)
+        grouped = _all_fit(cells[:_FEW], POINT_GROUPS) and _all_fit(_numbers(cells, (_PATTERNS[POINT],)), POINT_GROUPS)
         return [POINT, POINT_GROUPS] if grouped else [POINT]
-    numbers = _numbers(cells, _PATTERNS)
+    numbers = _numbers(cells, _PATTERNS.values())
     fits = [notation for notation in _PATTERNS if numbers and _all_fit(numbers, notation)]
     if POINT in fits:
         return [POINT]
@@ -137,13 +164,16 @@ def _chosen(
     name: str, cells: Sequence[str], fits: list[Notation], known: Notation | None, evidence: set[Notation], file: str
 ) -> Notation:
     """Choose a fitting notation, as in earlier files or the rest of this one; raise a DataError if it is ambiguous."""
-    commas, points = {COMMA, POINT_GROUPS} & evidence, {POINT, COMMA_GROUPS} & evidence
+    commas, points = ({each for each in evidence if each.decimal == decimal} for decimal in ",.")
     if not fits:
         return COMMA if commas and not points else POINT
     if known in fits:
         return known
     if len(fits) == 1:
         return fits[0]
+    if fits[0].thousands in _MARKS:  # whole numbers
+        decimal = "," if commas and not points else "." if points and not commas else fits[0].decimal
+        return next(fit for fit in fits if fit.decimal == decimal)
     if POINT in fits:  # 1.234: thousands only if the file has decimal commas
         if not commas:
             return POINT
@@ -207,6 +237,11 @@ def _split_unit(text: str) -> tuple[str, str]:
     match = _WITH_UNIT.fullmatch(text.strip())
     unit = match and (match[3] or match[1])
     return (match[2], unit) if match and unit else (text, "")
+
+
+def without_thousands(cell: str, thousands: str) -> str:
+    """Return a number without its separators of thousands."""
+    return cell.translate(dict.fromkeys(map(ord, _MARKS.get(thousands, thousands))))
 
 
 def number_of(text: str, notation: Notation) -> float | None:
