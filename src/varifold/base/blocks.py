@@ -202,7 +202,7 @@ def _read_sparse(X: Any, names: Iterable[str | int] | None, vocabulary: Vocabula
     values = np.asarray(X.data, dtype=np.float64)
     present = ~np.isnan(values)
     kept = np.concatenate([[0], np.cumsum(present)])
-    return _Cells(kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
+    return _Cells(kept[X.indptr], ids[X.indices[present]], values[present])
 
 
 def _read_frame(X: nw.DataFrame[Any], vocabulary: Vocabulary) -> _Cells:
