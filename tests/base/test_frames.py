@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import feather
 from scipy import sparse
 
 import varifold
+from varifold import streams
 from varifold.checks.material import state
 from varifold.errors import DataError, FeatureNameError, LabelError
 from varifold.sklearn import VarifoldClassifier
@@ -226,3 +230,77 @@ def test_columns_of_pyarrow_whose_offsets_lie_outside_their_memory_are_rejected(
             with pytest.raises(DataError, match="of pyarrow cannot be read"):
                 call(column)
     assert state(model) == before
+
+
+@pytest.mark.parametrize("chunks", [True, False], ids=["chunked", "whole"])
+def test_labels_targets_and_weights_may_be_columns_of_pyarrow(chunks: bool) -> None:
+    """A column of a table is a ChunkedArray, whose cells are scalars of pyarrow: not equal to strings, never None."""
+    frame = pa.table(
+        {"a": [1.0, 2.0, 3.0, 4.0], "y": ["p", "q", None, "p"], "n": [1.5, None, 2.5, 3.5], "w": [1, 2, 3, 4]}
+    )
+    y, n, w = (frame[name] if chunks else frame[name].combine_chunks() for name in ("y", "n", "w"))
+    X = frame.select(["a"])
+    classifier, expected = varifold.AROW(), varifold.AROW()
+    for one in (y, y.dictionary_encode()):
+        classifier.learn_many(X, one, w)
+        expected.learn_many(X, one.to_pylist(), w.to_pylist())
+    assert classifier.classes == ["p", "q"]
+    assert state(varifold.from_bytes(classifier.to_bytes())) == state(expected)
+    regressor, other = varifold.AdditiveRegressor(), varifold.AdditiveRegressor()
+    regressor.learn_many(X, n, w)
+    other.learn_many(X, n.to_pylist(), w.to_pylist())
+    assert state(regressor) == state(other)
+
+
+BEYOND: dict[str, Callable[[], Any]] = {
+    "timestamps": lambda: pa.table({"a": pa.array([0, 2**62], pa.timestamp("us")), "b": [1.0, 2.0]}),
+    "dates": lambda: pa.table({"a": pa.array([0, 2**31 - 9], pa.int32()).view(pa.date32()), "b": [1.0, 2.0]}),
+    "spans": lambda: pa.table({"a": pa.array([0, 2**62], pa.duration("s")), "b": [1.0, 2.0]}),
+    "zone": lambda: pa.table({"a": pa.array([0, 1], pa.timestamp("s", "Nowhere/City")), "b": [1.0, 2.0]}),
+    "lists": lambda: pa.table({"a": pa.array([[0], [2**62]], pa.list_(pa.timestamp("us"))), "b": [1.0, 2.0]}),
+    "polars timestamps": lambda: pl.DataFrame({"a": [0, 2**62], "b": [1.0, 2.0]}).cast({"a": pl.Datetime("ms")}),
+    "polars dates": lambda: pl.DataFrame(
+        {"a": pl.Series([-(2**30), None], dtype=pl.Int32).cast(pl.Date), "b": [1.0, 2.0]}
+    ),
+    "polars spans": lambda: pl.DataFrame({"a": [0, 2**62], "b": [1.0, 2.0]}).cast({"a": pl.Duration("ms")}),
+}
+
+
+@pytest.mark.parametrize("kind", BEYOND)
+def test_times_that_python_cannot_hold_are_rejected(kind: str, tmp_path: Path) -> None:
+    """Some libraries end in OverflowError, ArrowInvalid or a panic when they convert such a cell."""
+    frame, model = BEYOND[kind](), taught(("x", "y"))
+    before = state(model)
+    calls: list[Callable[[], Any]] = [
+        lambda: model.predict_many(frame),
+        lambda: model.learn_many(frame, ["x", "y"]),
+        lambda: list(streams.read(frame, target="b").blocks()),
+        lambda: list(streams.read(frame, target="a").blocks()),
+        lambda: list(streams.read(frame, target="b", dates={"a": ["hour"]}).blocks()),
+    ]
+    if isinstance(frame, pa.Table):
+        feather.write_feather(frame, str(tmp_path / "file.arrow"))
+        calls.append(lambda: list(streams.read(tmp_path / "file.arrow", target="b").blocks()))
+        calls.append(lambda: model.learn_many(frame.select(["b"]), frame["a"]))
+    for call in calls:
+        with pytest.raises(DataError, match="holds what Python cannot: dates are of the years 1 to 9999"):
+            call()
+    assert state(model) == before
+    (rest,) = streams.read(frame, target="b", ignore=["a"]).blocks()
+    assert list(rest.rows()) == [{}, {}]
+
+
+def test_times_of_the_first_and_the_last_year_are_read() -> None:
+    days = pa.array([-719_162, 2_932_896, None], pa.int32()).view(pa.date32())
+    for frame in (
+        pa.table({"a": days, "b": [1.0, 2.0, 3.0]}),
+        pl.DataFrame({"a": pl.from_arrow(days), "b": [1.0, 2.0, 3.0]}),
+    ):
+        (block,) = streams.read(frame, target="b", dates={"a": ["year"]}).blocks()
+        assert [x.get("a:year") for x in block.rows()] == [1.0, 9999.0, None]
+
+
+def test_a_column_of_a_type_that_narwhals_does_not_know_is_rejected() -> None:
+    frame = pa.table({"a": pa.array([Decimal(1200), None], pa.decimal128(6, -2))})
+    with pytest.raises(DataError, match="a column of a type that cannot be read"):
+        varifold.AROW().learn_many(frame, ["x", "y"])

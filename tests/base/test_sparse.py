@@ -112,9 +112,19 @@ def test_cells_given_twice_are_added_whatever_the_matrix_claims() -> None:
     assert matrix.indices.tolist() == before.tolist()
 
 
+@pytest.mark.parametrize("reader", readers())
+@pytest.mark.parametrize("indices", [[0, 2, -5, 99], [0, 2, 1, 1]])
+def test_places_after_the_last_cell_are_not_read(indices: list[int], reader: str) -> None:
+    matrix = compressed(sparse.csr_matrix, indptr=[0, 2, 2], indices=indices, data=[1.0, 1.0, np.nan, np.inf])
+    readers()[reader](matrix)
+    assert list(to_block(matrix).rows()) == [{0: 1.0, 2: 1.0}, {}]
+    assert matrix.indices.tolist() == indices
+
+
 def test_an_empty_matrix_is_read() -> None:
     assert list(to_block(sparse.csr_matrix((3, 4))).rows()) == [{}, {}, {}]
     assert len(to_block(sparse.csr_matrix((0, 4)))) == 0
+    assert list(to_block(sparse.csr_matrix((2, 0))).rows()) == [{}, {}]
 
 
 def test_cells_outside_of_a_dictionary_of_keys_are_rejected() -> None:

@@ -189,6 +189,14 @@ def test_a_table_is_printed_at_the_end(own, capsys):
     assert (own / "t.md").read_text().startswith("# OLVF, Table 2, run again")
 
 
+def test_only_the_learner_next_to_those_of_the_tables(own, capsys):
+    command = ["bench", "run", "olvf-2", "cwfe-3", "--only", "wpbc,german", "--method", "auto", "--repeats", "1"]
+    assert main([*command, "--markdown", "r.md", "--html", "r.html"]) == 0
+    assert "6 cells run" in capsys.readouterr().err
+    head = next(line for line in (own / "r.md").read_text().splitlines() if line.startswith("| data set"))
+    assert head == "| data set | auto | majority | best of ours |"
+
+
 def test_a_learner_that_fails_does_not_stop_the_others(own, capsys):
     command = ["bench", "run", "--data", "synthetic", "--models", "bench_learners:Broken,olvf", "--repeats", "1"]
     assert main(command) == 1

@@ -53,6 +53,22 @@ def test_idle_connections_leave_file_descriptors_to_the_state(make_server: Calla
     assert server.stop() == 0
 
 
+def test_idle_connections_keep_out_nobody(make_server: Callable[..., Server]) -> None:
+    server = make_server("--max-connections", "20").start()
+    with server.client() as known:
+        known.put("/models/m", json={"method": "arow"})
+        idle = [socket.create_connection(address(server)) for _ in range(100)]
+        for each in idle[::2]:
+            with contextlib.suppress(OSError):  # closed already
+                each.sendall(b"POST /models/m/learn HTTP/1.1\r\nhost: localhost\r\n")
+        for i in range(10):
+            with server.client() as client:
+                assert client.post("/models/m/learn", json=instance(i)).status_code == 200
+        assert known.get("/models/m").json()["steps"] == 10
+    for each in idle:
+        each.close()
+
+
 def test_a_request_whose_head_does_not_come_is_closed(make_server: Callable[..., Server]) -> None:
     server = make_server().start()
     with socket.create_connection(address(server)) as silent, socket.create_connection(address(server)) as slow:

@@ -43,7 +43,7 @@ def test_blank_lines_after_a_response_do_not_keep_a_connection(shared: Server) -
     connection.socket.close()
 
 
-def connected() -> tuple[Any, Clock, Any]:
+def connected(state: ServerState | None = None) -> tuple[Any, Clock, Any]:
     """Return a connection to an application that responds with 100 bytes, its clock, and its transport."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -55,7 +55,7 @@ def connected() -> tuple[Any, Clock, Any]:
     config = uvicorn.Config(app, log_config=None)
     config.load()
     served: Any = SimpleNamespace(limits=SimpleNamespace(body=1 << 20), direct=lambda url: None)
-    protocol: Any = protocol_of(served, 10)(config, ServerState(), {})  # type: ignore[call-arg]
+    protocol: Any = protocol_of(served, 10)(config, state or ServerState(), {})
     clock = protocol.loop = Clock()
     transport = mock.MagicMock()
     transport.is_closing.return_value = False
@@ -160,3 +160,32 @@ def test_only_get_opens_a_web_socket(shared: Server) -> None:
     connection.send(b"POST /models/none/learn HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n", upgrade, b"\r\n{}")
     assert connection.response()[0] in (400, 404)
     connection.socket.close()
+
+
+def test_a_connection_beyond_the_limit_replaces_one_that_waits_for_a_request() -> None:
+    """First those that have sent no request, then those between two; none whose response is in progress."""
+    state = ServerState()
+
+    async def send() -> list[int]:
+        made = [connected(state) for _ in range(10)]
+        for i, (protocol, _, _) in enumerate(made):
+            protocol._since = -float(i)  # the last has waited longest
+        request = b"GET /models HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        made[7][0].data_received(request)  # between two requests
+        made[8][0].data_received(request)  # the client reads no response
+        await asyncio.gather(*made[7][0].tasks, *made[8][0].tasks)
+        made[8][2].get_write_buffer_size.return_value = 100
+        made[9][0].data_received(request)
+        closed: list[int] = []
+        for _ in range(8):
+            more, _, transport = connected(state)
+            more._phase = 2  # its response is in progress, too
+            assert len(state.connections) == 10
+            assert not transport.abort.called
+            closed += [i for i, each in enumerate(made) if each[2].abort.called and i not in closed]
+        assert connected(state)[2].abort.called
+        for task in list(made[9][0].tasks):
+            task.cancel()
+        return closed
+
+    assert asyncio.run(send()) == [6, 5, 4, 3, 2, 1, 0, 7]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
-from varifold.base.frames import check_arrow, is_frame, is_series, open_frame
+from varifold.base.frames import check_times, is_frame, is_series, open_frame, without_arrow
 from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureValueError
@@ -73,8 +73,7 @@ def to_block(
         if y is not None or w is not None:
             raise DataError("a Block holds its own labels and weights; leave y and w out")
         return X
-    for given in (y, w):
-        check_arrow(given)
+    y, w = without_arrow(y), without_arrow(w)
     if y is not None and (isinstance(y, _NO_SEQUENCE) or _is_table(y) or not _is_iterable(y)):
         raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one per instance")
     w = _weights(w)
@@ -202,12 +201,13 @@ def _read_sparse(X: Any, names: Iterable[str | int] | None, vocabulary: Vocabula
     values = np.asarray(X.data, dtype=np.float64)
     present = ~np.isnan(values)
     kept = np.concatenate([[0], np.cumsum(present)])
-    return _Cells(kept[X.indptr], ids[X.indices[present]] if len(ids) else X.indices, values[present])
+    return _Cells(kept[X.indptr], ids[X.indices[present]], values[present])
 
 
 def _read_frame(X: nw.DataFrame[Any], vocabulary: Vocabulary) -> _Cells:
     import narwhals.stable.v1 as nw
 
+    check_times(X)
     columns: list[tuple[Any, Any]] = []
     for name in X.columns:
         series = X.get_column(name)

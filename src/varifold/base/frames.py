@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
 __all__ = [
-    "check_arrow",
     "check_columns",
     "check_labels",
+    "check_times",
     "interval_table",
     "is_frame",
     "is_series",
@@ -27,11 +27,18 @@ __all__ = [
     "open_frame",
     "probability_table",
     "set_table",
+    "without_arrow",
 ]
 
 COLUMN = "prediction"
 _ONE_TYPE = ({str}, {bool}, {bytes}, {int}, {float}, {int, float})
 """Sets of label types that fit into one typed column."""
+_DAYS = (-719_162, 2_932_896)
+"""First and last day of the years 1 to 9999, from 1970 on."""
+_LONGEST = 999_999_999
+"""Most days of a time span in Python."""
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_BEYOND = "holds what Python cannot: dates are of the years 1 to 9999 in a known time zone; leave it out or convert it"
 _INSTEAD = "pass the instances as dicts or as a Block"
 
 
@@ -58,26 +65,82 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
     import narwhals.stable.v1 as nw
     from narwhals.exceptions import DuplicateError
 
-    check_arrow(X)
+    _check_arrow(X)
     try:
-        return nw.from_native(X, eager_only=True)
+        table: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        table.schema  # noqa: B018 - narwhals may not know the type of a column
     except DuplicateError as error:
         names = list(X.column_names if hasattr(X, "column_names") else X.columns)  # columns are arrays in pyarrow
         twice = sorted({str(name) for name in names if names.count(name) > 1})
         raise FeatureNameError(f"the frame has more than one column {twice[0]!r}; names are unique") from error
+    except ValueError as error:
+        raise DataError(f"the frame has a column of a type that cannot be read: {error}") from error
+    return table
 
 
-def check_arrow(given: Any) -> None:
+def _is_arrow(given: Any) -> bool:
+    return type(given).__module__.startswith("pyarrow")
+
+
+def _check_arrow(given: Any) -> None:
     """Reject a table or column of pyarrow whose buffers do not fit together, such as one of a damaged file.
 
     pyarrow does not check offsets when it reads them: they may lie outside the memory of the process.
     """
-    if not type(given).__module__.startswith("pyarrow"):
+    if not _is_arrow(given):
         return
     try:
         given.validate(full=True)
     except (ValueError, IndexError) as error:  # ArrowInvalid, ArrowIndexError
         raise DataError(f"the {type(given).__name__} of pyarrow cannot be read: {error}") from error
+
+
+def without_arrow(given: Any) -> Any:
+    """Convert a column of pyarrow, whose cells are objects of pyarrow, to a list; return anything else as it is."""
+    if not _is_arrow(given):
+        return given
+    from pyarrow import Array, ChunkedArray
+
+    _check_arrow(given)
+    is_column = isinstance(given, Array | ChunkedArray) and _is_in_python(given, "the column")
+    return given.to_pylist() if is_column else given
+
+
+def check_times(table: nw.DataFrame[Any]) -> None:
+    """Reject what Python cannot hold, in frames of pyarrow and polars: dates beyond the years 1 to 9999."""
+    import narwhals.stable.v1 as nw
+
+    if table.implementation.is_pyarrow():
+        for name in table.columns:
+            _is_in_python(table[name].to_native(), f"column {name!r}")
+    elif table.implementation.is_polars():
+        for name in table.columns:
+            if isinstance(table[name].dtype, nw.Date | nw.Datetime | nw.Duration) and not _is_within(table[name]):
+                raise DataError(f"column {name!r} {_BEYOND}")
+
+
+def _is_in_python(column: Any, what: str) -> bool:
+    """Return True; raise DataError if cells of a column of pyarrow are nothing in Python."""
+    from pyarrow import types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_temporal(kind) or types.is_nested(kind):
+        try:
+            column.to_pylist()
+        except (ValueError, OverflowError, KeyError) as error:  # also ArrowInvalid; KeyError: an unknown time zone
+            raise DataError(f"{what} {_BEYOND} ({error})") from error
+    return True
+
+
+def _is_within(series: nw.Series[Any]) -> bool:
+    """Return whether the times of a series of polars, which ends in a panic otherwise, are times of Python."""
+    import narwhals.stable.v1 as nw
+
+    dtype = series.dtype
+    per_day = 1 if isinstance(dtype, nw.Date) else 86_400 * _PER_SECOND[dtype.time_unit]  # type: ignore[attr-defined]
+    low, high = (-_LONGEST, _LONGEST) if isinstance(dtype, nw.Duration) else _DAYS
+    numbers = series.to_native().to_physical().drop_nulls()
+    return not len(numbers) or (low <= numbers.min() // per_day and numbers.max() // per_day <= high)
 
 
 def check_labels(labels: Iterable[Any], X: Any) -> None:

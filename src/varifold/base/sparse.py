@@ -30,6 +30,9 @@ def checked_csr(X: Any) -> Any:
     except (ValueError, IndexError, TypeError) as error:  # a format whose cells SciPy checks itself
         raise DataError(f"the sparse matrix cannot be read: {error}; {_REMEDY}") from error
     _check_compressed(csr, "csr")
+    cells = csr.indptr[-1]
+    if cells < len(csr.indices):  # arrays may be longer than what they hold
+        csr = type(csr)((csr.data[:cells], csr.indices[:cells], csr.indptr), shape=csr.shape)
     if not _ascend(csr):
         # a new matrix: the flags of the given one may claim otherwise, and it stays as it is
         csr = type(csr)((csr.data.copy(), csr.indices.copy(), csr.indptr.copy()), shape=csr.shape)
@@ -39,7 +42,7 @@ def checked_csr(X: Any) -> Any:
 
 def _ascend(csr: Any) -> bool:
     """Return whether the indices of each row ascend."""
-    indices = csr.indices[: csr.indptr[-1]]
+    indices = csr.indices
     ascends = np.append(indices[1:] > indices[:-1], True)
     ascends[csr.indptr[1:][csr.indptr[1:] > 0] - 1] = True  # the last cell of a row
     return bool(ascends[: len(indices)].all())

@@ -249,8 +249,8 @@ class Table:
                     yield setting, data
 
     def groups(self) -> list[str]:
-        """Return the groups of methods, in order."""
-        return list(dict.fromkeys(m.group for m in self.methods))
+        """Return the groups of methods, in order; one without a name if there are only learners next to the methods."""
+        return list(dict.fromkeys(m.group for m in self.methods)) or [""]
 
     def in_group(self, group: str) -> list[Method]:
         """Return the methods of a group."""

@@ -321,12 +321,11 @@ def _of_task(table: Table, added: list[str]) -> dict[str, str]:
 def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None = None) -> list[Table]:
     """Restrict the tables to these data sets and learners."""
     if methods:
-        everyone = {m.name for table in wanted for m in table.methods}
+        everyone = {name for table in wanted for name in [*(m.name for m in table.methods), *table.also]}
         for name in methods:
             if name not in everyone:
                 raise UnknownNameError(f"no learner {name!r} in these tables{nearest(name, sorted(everyone))}")
-        kept = [replace(t, methods=tuple(m for m in t.methods if m.name in methods), also=()) for t in wanted]
-        wanted = [table for table in kept if table.methods]
+        wanted = [table for table in (_with_methods(table, methods) for table in wanted) if table.methods or table.also]
     if not only:
         return wanted
     names = [name.strip().lower() for name in only.split(",")]
@@ -336,6 +335,12 @@ def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None =
             raise UnknownNameError(f"no data set {name!r} in these tables{nearest(name, sorted(known))}")
     chosen = [replace(table, data=tuple(d for d in table.data if d.name.lower() in names)) for table in wanted]
     return [table for table in chosen if table.data] if any(table.leaderboard for table in chosen) else chosen
+
+
+def _with_methods(table: Table, names: list[str]) -> Table:
+    """Keep the learners of these names: methods of the table, and those that are run next to them."""
+    methods = tuple(method for method in table.methods if method.name in names)
+    return replace(table, methods=methods, also=tuple(name for name in table.also if name in names))
 
 
 def _check_folders(args: argparse.Namespace) -> None:

@@ -1,7 +1,8 @@
 """Connections: limits on their number, on the time for a request to arrive and its response to be read, on its head.
 
 uvicorn has no such limits before a request is complete: even without a token, a client could exhaust the file
-descriptors of the process with idle connections, and its memory with endless header lines. Requests of `direct` are
+descriptors of the process with idle connections, and its memory with endless header lines. At the limit a new
+connection replaces those that wait for a request, or idle ones would keep out everybody. Requests of `direct` are
 handled here, the others by uvicorn.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import resource
 import socket
 import ssl
@@ -53,6 +55,20 @@ def most_connections(requested: int | None) -> int:
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
+def make_room(connections: set[Any]) -> bool:
+    """Close the connections that have waited longest for a request, a sixteenth of all; return whether there were any.
+
+    Those between two requests come last: their clients may be about to use them. Many are closed at once, because all
+    are searched.
+    """
+    waiting = [each for each in connections if getattr(each, "waits", False)]  # web sockets do not
+    longest = heapq.nsmallest(max(1, len(connections) // 16), waiting, key=LimitedProtocol.order)
+    for each in longest:
+        each.transport.abort()
+        connections.discard(each)  # counted no more, although the event loop closes it later
+    return bool(longest)
+
+
 class Certificate:
     """Certificate of the server and its key."""
 
@@ -84,7 +100,7 @@ async def accept_tls(
     nothing of them, so that they could exhaust the file descriptors of the process.
     """
     loop = asyncio.get_running_loop()
-    under_way: set[asyncio.Task[None]] = set()
+    under_way: dict[asyncio.Task[None], None] = {}  # the oldest first
 
     async def shake_hands(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):  # the client's; also errors of TLS, and timeouts
@@ -100,13 +116,16 @@ async def accept_tls(
                 warning(f"a connection could not be accepted: {error}")
                 await asyncio.sleep(1.0)
                 continue
-            if len(connections) + len(under_way) >= most:
-                connection.close()
-                await asyncio.sleep(0)
-                continue
+            if len(connections) + len(under_way) >= most and not make_room(connections):
+                if not under_way:
+                    connection.close()
+                    await asyncio.sleep(0)
+                    continue
+                next(iter(under_way)).cancel()
             task = loop.create_task(shake_hands(connection))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
+            under_way[task] = None
+            task.add_done_callback(under_way.pop)
+            await asyncio.sleep(0)  # what was closed gives up its file descriptor
     finally:
         for task in under_way:
             task.cancel()
@@ -120,6 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """Most connections."""
     longest: ClassVar[int]
     """Most bytes of a body that is handled without ASGI."""
+    _phase = _BODY  # a new connection does not make room for itself
     _ready: Exchange | None = None
     _invalid: str | None = None  # why what follows the requests in progress is no request
 
@@ -127,9 +147,20 @@ class LimitedProtocol(HttpToolsProtocol):
         """Accept a connection, unless there are too many."""
         super().connection_made(transport)
         self._read = self.loop.time()
+        full = len(self.connections) > self.most and not make_room(self.connections)
         self._expect_head()
-        if len(self.connections) > self.most:
+        if full:
             transport.abort()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the connection waits for a request, and no response is in progress."""
+        answered = (self.cycle is None or self.cycle.response_complete) and not self.transport.get_write_buffer_size()
+        return self._phase in (_HEAD, _IDLE) and answered and not self.transport.is_closing()
+
+    def order(self) -> tuple[bool, float]:
+        """Return the place among the waiting connections that are closed for others."""
+        return self._phase == _IDLE, self._since
 
     def _expect_head(self) -> None:
         self._phase, self._head, self._since = _HEAD, 0, self.loop.time()

@@ -9,7 +9,7 @@ import narwhals.stable.v1 as nw
 
 from varifold._engine.names.vocabulary import is_missing
 from varifold.base.blocks import to_block
-from varifold.base.frames import open_frame
+from varifold.base.frames import check_times, open_frame
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, LabelError, VarifoldError, missing_extra
 from varifold.streams.readers._numbers import label_of
@@ -133,6 +133,8 @@ def _frame_batches(context: Context, file: str, frame: Any, start: int) -> Itera
     for name in _INDEXES:
         if name in table.columns:
             context.leave_out_index(name, table[name].head(SAMPLE).to_list(), file)
+    table = table.select([name for name in table.columns if name not in context.ignore] or table.columns)
+    check_times(table)
     step = _rows_of_width(context, len(table.columns))
     for low in range(0, len(table), step):
         yield from _part(context, file, table[low : low + step], start + low)
