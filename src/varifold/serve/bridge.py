@@ -14,7 +14,7 @@ from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import BusyError, RejectedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure, log
-from varifold.serve.core.models import Model, Models, ModelSpec
+from varifold.serve.core.models import Model, Models, ModelDescription
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a connection is tried again: twice as long each time."""
@@ -74,7 +74,7 @@ class Bridge:
 
     async def ensure_model(self, method: str, rules: InputRules | None, *, keyed: bool) -> None:
         """Make the model unless it exists."""
-        spec = ModelSpec(method, {}, "key" if keyed else None, rules or InputRules())
+        spec = ModelDescription(method, {}, "key" if keyed else None, rules or InputRules())
         await self.models.ensure(self.model, spec)
 
     def unexpected(self, source: str, error: Exception) -> VarifoldError:

@@ -466,7 +466,7 @@ class Models:
             self._making.discard(name)
         return self._add(state)
 
-    async def ensure(self, name: str, spec: ModelSpec) -> None:
+    async def ensure(self, name: str, spec: ModelDescription) -> None:
         """Make a model of the configuration unless it exists; log which of its options are then not used."""
         if name not in self:
             await self.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
