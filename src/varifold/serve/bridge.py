@@ -14,7 +14,7 @@ from varifold.serve.core import bodies, learners
 from varifold.serve.core.errors import BusyError, RejectedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.log import failure, log
-from varifold.serve.core.models import Model, Models, ModelDescription
+from varifold.serve.core.models import Model, ModelDescription, Models
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a connection is tried again: twice as long each time."""
