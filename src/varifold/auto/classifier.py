@@ -45,7 +45,7 @@ class AutoClassifier(MixtureLearner, VaryingClassifier):
     Notes
     -----
     *No paper.* Experts (`varifold.auto.experts`): diagonal AROW (r = 10), and a second one (r = 3) that forgets all but
-    about the last 100 values of a feature; `Additive` (r = 30); Gaussian naive Bayes on scaled values; naive Bayes on
+    about the last 100 values of a feature; `Additive` (r = 30); Gaussian naive Bayes on values as given; naive Bayes on
     the presence of columns (not on their absence where fewer than an eighth of 256 or more columns are present); the
     class frequencies. From ``"balanced"`` on: AROW with full covariance up to 128 features (diagonal beyond); the 5
     nearest of the last 500 instances; AROW on the latent scores of `OVFM` (64 features); a Gaussian per class (64
