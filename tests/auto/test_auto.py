@@ -499,6 +499,8 @@ def test_predicting_before_learning_changes_nothing():
     for t, x in enumerate(rows):
         if t % 3:
             predicting.predict_proba_one(x if t % 2 else rows[t - 1])
+        if t % 5 == 1:
+            predicting.explain_one(x)
         predicting.learn_one(x, y[t])
         learning.learn_one(x, y[t])
     block.predict_learn_many(rows, y)

@@ -96,6 +96,9 @@ def test_predicting_before_learning_changes_nothing() -> None:
             predicting.predict_one(x if t % 2 else rows[t - 1][0])
         if t % 5 == 0:
             predicting.explain_one(rows[t - 1][0])
+        elif t % 5 == 1:
+            predicting.explain_one(x)
+            predicting.report(predicted=[rows[t - 1][0]])
         predicting.learn_one(x, y, w)
         learning.learn_one(x, y, w)
         block.predict_one(x)
