@@ -51,6 +51,8 @@ cdef class PresenceModel(Model):
     cdef double* present                   # [slot][class]: weight of the class's instances that had the column
     cdef double* before                    # [slot][class]: weight of the class before the column was first seen
     cdef double* counts                    # [class]: weight learned
+    cdef double* share                     # scratch [class]: P(class), while scoring
+    cdef double* product                   # scratch [class]
     cdef double* logs                      # scratch [slot][class][absent, present]: logarithms of rates
     cdef Py_ssize_t stride                 # reserved classes
     cdef int32_t* columns                  # slots of the columns seen, ascending
@@ -62,6 +64,8 @@ cdef class PresenceModel(Model):
         self.arrays.declare("counts", &self.counts, per_class(low=0))
         self.arrays.scratch(&self.logs, per_slot_and_class(width=2, first=UNKNOWN))
         self.arrays.scratch(&self.columns, per_slot())
+        self.arrays.scratch(&self.share, per_class())
+        self.arrays.scratch(&self.product, per_class())
         self.arrays.reserve_classes(2)
         self.stride = self.arrays.classes
 
@@ -128,18 +132,23 @@ cdef class PresenceModel(Model):
         """Add log P(class | present) / P(class) of the columns present to the scores."""
         cdef Py_ssize_t i
         cdef int c
-        cdef double share, product, total = sum_of(self.classes, self.counts) + 0.5 * self.classes
+        cdef double present, total = sum_of(self.classes, self.counts) + 0.5 * self.classes
+        cdef double* row
         for c in range(self.classes):
-            share = (self.counts[c] + 0.5) / total
-            product = 1.0
-            for i in range(v.n):
-                if v.slot[i] != 0:
-                    product *= ((self.present[v.slot[i] * self.stride + c] + share)
-                                / (share * (1.0 + sum_of(self.classes, self.present + v.slot[i] * self.stride))))
-                if not 1e-200 < product < 1e200:
-                    out[c] += log(product)
-                    product = 1.0
-            out[c] += log(product)
+            self.share[c] = (self.counts[c] + 0.5) / total
+            self.product[c] = 1.0
+        for i in range(v.n):
+            if v.slot[i] == 0:
+                continue
+            row = self.present + v.slot[i] * self.stride
+            present = 1.0 + sum_of(self.classes, row)
+            for c in range(self.classes):
+                self.product[c] *= (row[c] + self.share[c]) / (self.share[c] * present)
+                if not 1e-200 < self.product[c] < 1e200:
+                    out[c] += log(self.product[c])
+                    self.product[c] = 1.0
+        for c in range(self.classes):
+            out[c] += log(self.product[c])
 
     cdef void learn(self, View* v, int y, double w) noexcept nogil:
         cdef Py_ssize_t i, at
