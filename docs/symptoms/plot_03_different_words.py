@@ -48,5 +48,5 @@ plt.show()
 
 # %%
 # **Conclusion.** The number of words keeps growing, and so does what is learned: every error curve but that of
-# ``orf3v`` falls to the end. ``auto`` is the best of the four without a choice; on words alone ``nb3`` is nearly as good
-# at a small part of the cost.
+# ``orf3v`` falls to the end. ``auto`` is the best of the four without a choice; on words alone ``nb3`` is nearly as
+# good at a small part of the cost.
