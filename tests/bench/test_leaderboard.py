@@ -1,4 +1,4 @@
-"""The leaderboard: its tasks, the peers' wrappers, windows of a stream, and learners of one's own."""
+"""The leaderboard: its tasks, the peers' wrappers, windows of a stream, and the user's learners."""
 
 from __future__ import annotations
 
