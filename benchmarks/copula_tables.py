@@ -18,10 +18,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import resource
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ import numpy as np
 import varifold
 from varifold import datasets, streams
 from varifold.copula import CopulaImputer
-from varifold.report.copula import plot_recovery
+from varifold.report.style import BLUE, GREY, ORANGE, pyplot, quiet, write
 
 SMALL = ("ionosphere", "wdbc", "australian", "credit-a", "wbc", "diabetes", "dna", "german", "synthetic")
 SETS = (*SMALL, "splice", "kr-vs-kp", "magic04", "a8a")
@@ -43,6 +45,7 @@ METHODS = {
 # names of the OVFIV paper that differ from the registry's
 OVFIV_SETS = {"adult": "adult-5000", "electricity": "electricity-5000", "credit-a": "credit-a-complete"}
 KINDS = ("continuous", "mixed")
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 OVFIV_SCENARIOS = {"informative": "balanced+informative", "non-informative": "balanced+uninformative"}
 
 
@@ -215,6 +218,27 @@ def recovery(args: argparse.Namespace) -> None:
         print(f"{kind:11} relative Frobenius error by instances {means}; slope on log scales {slope:.2f}", flush=True)
     if args.out:
         plot_recovery(points, found, args.out)
+
+
+def plot_recovery(points: Sequence[int], errors: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Draw the distance to the known correlation over instances (name -> runs x points), with the slope of theory."""
+    plt = pyplot()
+    figure, ax = plt.subplots(figsize=(7, 4))
+    quiet(ax)
+    for (name, runs), colour in zip(errors.items(), (BLUE, ORANGE), strict=False):
+        mean = np.asarray(runs).mean(axis=0)
+        ax.loglog(points, mean, color=colour, linewidth=2.4, marker="o")
+        ax.annotate(name, (points[-1], mean[-1]), xytext=(8, 0), textcoords="offset points", color=colour, va="center")
+        line = mean[0] * np.sqrt(points[0] / np.asarray(points))
+        ax.loglog(points, line, color=GREY, linestyle="--", linewidth=1.0)
+    ax.minorticks_off()
+    ax.set_xticks(list(points), [f"{n:,}" for n in points])
+    low, high = ax.get_ylim()
+    shown = [tick for tick in TICKS if low <= tick <= high]
+    ax.set_yticks(shown, [f"{tick:g}" for tick in shown])
+    ax.set_xlabel("instances, half of the values absent (dashed: one over the square root)")
+    ax.set_ylabel("relative Frobenius error")
+    write(figure, path)
 
 
 def recovered(kind: str, points: list[int], seed: int) -> list[float]:

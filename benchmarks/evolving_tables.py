@@ -1,10 +1,10 @@
 """Compare the evolving family with the figures of the CWFE paper, and measure what the papers do not.
 
-    python benchmarks/evolving_tables.py table2              accuracy and F-measure after the switch, 15 methods, 8 sets
-    python benchmarks/evolving_tables.py detection           are switches found, and only switches?
-    python benchmarks/evolving_tables.py switches            three in a row: is the last as easy as the first?
-    python benchmarks/evolving_tables.py cost                time of a round after the switch, d1 = 60, d2 = 42
-    python benchmarks/evolving_tables.py picture --out switch.png
+    python -m benchmarks.evolving_tables table2              accuracy and F-measure after the switch, 15 methods, 8 sets
+    python -m benchmarks.evolving_tables detection           are switches found, and only switches?
+    python -m benchmarks.evolving_tables switches            three in a row: is the last as easy as the first?
+    python -m benchmarks.evolving_tables cost                time of a round after the switch, d1 = 60, d2 = 42
+    python -m benchmarks.evolving_tables picture --out switch.png
 
 Streams come from seeds --seed, --seed + 1, ... (--repeats of them). The original data sets are read from the folder
 that VARIFOLD_DATA names; the published values from the package.
@@ -331,7 +331,7 @@ PICTURED = {"credit-a-complete": "credit-a", "kr-vs-kp": "kr-vs-kp"}
 
 def picture(arguments):
     """Draw the error around the switch, with phases detected by the learners, to the file of --out."""
-    from varifold.report.evolving import Switch, plot_switches
+    from benchmarks.switch_plot import Switch, plot_switches
 
     panels = []
     for name, title in PICTURED.items():
