@@ -102,10 +102,10 @@ def judged(model: Any, rows: Rows) -> tuple[float, float, float]:
     """Return error, log loss, and area under the ROC curve (NaN with more than two labels)."""
     wrong, loss, chance, labels = 0, 0.0, [], sorted({y for _, y in rows})
     for x, y in rows:
-        answer = model.predict_proba_one(x) or dict.fromkeys(labels, 1.0 / len(labels))
-        wrong += max(answer, key=lambda label: answer[label]) != y
-        loss -= math.log(max(answer.get(y, 0.0), 1e-3))
-        chance.append(answer.get(1, 0.0))
+        probabilities = model.predict_proba_one(x) or dict.fromkeys(labels, 1.0 / len(labels))
+        wrong += max(probabilities, key=probabilities.__getitem__) != y
+        loss -= math.log(max(probabilities.get(y, 0.0), 1e-3))
+        chance.append(probabilities.get(1, 0.0))
         model.learn_one(x, y)
     area = roc_auc_score([y for _, y in rows], chance) if len(labels) == 2 else math.nan
     return wrong / len(rows), loss / len(rows), area

@@ -43,13 +43,13 @@ def wrong(model: Any, values: Values, columns: list[Any], labels: list[Any]) -> 
     """Return which predictions were wrong, each made before its instance was learned."""
     rows = [{n: v for n, v in zip(columns, row, strict=True) if v == v} for row in values.tolist()]
     if isinstance(model, varifold.AutoClassifier):
-        answers = model.predict_learn_many(rows, labels)
+        predictions = model.predict_learn_many(rows, labels)
     else:
-        answers = []
+        predictions = []
         for x, y in zip(rows, labels, strict=True):
-            answers.append(model.predict_one(x))
+            predictions.append(model.predict_one(x))
             model.learn_one(x, y)
-    return np.array([a != y for a, y in zip(answers, labels, strict=True)])
+    return np.array([predicted != y for predicted, y in zip(predictions, labels, strict=True)])
 
 
 def without_recall() -> varifold.AutoClassifier:

@@ -118,9 +118,9 @@ def exclusive_or(seed: int) -> Rows:
 def category_pairs(seed: int) -> Rows:
     """Generate labels that depend on two of five columns with six levels; 5 % of the labels are wrong."""
     rng = random.Random(seed)
-    answer = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
+    truth = {(a, b): rng.random() < 0.5 for a in "uvwxyz" for b in "uvwxyz"}
     rows = [{f"c{i}": rng.choice("uvwxyz") for i in range(5)} for _ in range(ROWS)]
-    return [(x, answer[x["c0"], x["c1"]] != (rng.random() < 0.05)) for x in rows]
+    return [(x, truth[x["c0"], x["c1"]] != (rng.random() < 0.05)) for x in rows]
 
 
 def label_flip(seed: int) -> Rows:
@@ -240,8 +240,8 @@ class Boosted:
                     wrong.append(self.predict_many([x])[0] != y)
                     self.learn_one(x, y)
                 continue
-            answers = self.predict_many([x for x, _ in part])
-            wrong.extend(bool(answer != y) for answer, (_, y) in zip(answers, part, strict=True))
+            predictions = self.predict_many([x for x, _ in part])
+            wrong.extend(bool(predicted != y) for predicted, (_, y) in zip(predictions, part, strict=True))
             for x, y in part:
                 self.learn_one(x, y)
         return wrong

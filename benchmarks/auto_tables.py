@@ -170,7 +170,7 @@ def ranks(cells: list[Cell]) -> list[tuple[float, str, int]]:
     return sorted((float(np.mean(r)), name, len(r)) for name, r in found.items())
 
 
-def gather(args: argparse.Namespace, single: list[str], tell: Callable[[Cell], None]) -> list[Cell]:
+def gather(args: argparse.Namespace, single: list[str], report: Callable[[Cell], None]) -> list[Cell]:
     done: dict[tuple[str, str], Runs] = {}
     cells = []
     for name in args.tables.split(","):
@@ -184,7 +184,7 @@ def gather(args: argparse.Namespace, single: list[str], tell: Callable[[Cell], N
                 done[key] = run(setting, data, single, args)
             cut = len(load(data.load or data.name).block) > args.rows
             cells.append(Cell(name, setting, data, methods, done[key], cut))
-            tell(cells[-1])
+            report(cells[-1])
     return cells
 
 

@@ -1,10 +1,10 @@
 """Compare the evolving family with the figures of the CWFE paper, and measure what the papers do not.
 
-    python benchmarks/evolving_tables.py table2              accuracy and F-measure after the switch, 15 methods, 8 sets
-    python benchmarks/evolving_tables.py detection           are switches found, and only switches?
-    python benchmarks/evolving_tables.py switches            three in a row: is the last as easy as the first?
-    python benchmarks/evolving_tables.py cost                time of a round after the switch, d1 = 60, d2 = 42
-    python benchmarks/evolving_tables.py picture --out switch.png
+    python -m benchmarks.evolving_tables table2              accuracy and F-measure after the switch, 15 methods, 8 sets
+    python -m benchmarks.evolving_tables detection           are switches found, and only switches?
+    python -m benchmarks.evolving_tables switches            three in a row: is the last as easy as the first?
+    python -m benchmarks.evolving_tables cost                time of a round after the switch, d1 = 60, d2 = 42
+    python -m benchmarks.evolving_tables picture --out switch.png
 
 Streams come from seeds --seed, --seed + 1, ... (--repeats of them). The original data sets are read from the folder
 that VARIFOLD_DATA names; the published values from the package.
@@ -60,8 +60,8 @@ METHODS = {
     **{f"{name}-{c}": (name.lower(), {"combine": c}) for name in ("FESL", "PAFE", "CWFE") for c in "cs"},
 }
 PROTOCOLS = {
-    "the paper's protocol: phases told, no scaling, no intercept, AROW with r = .1": "paper",
-    "library defaults, phases told": "told",
+    "the paper's protocol: phases given, no scaling, no intercept, AROW with r = .1": "paper",
+    "library defaults, phases given": "given",
     "library defaults, phases found by the learner": "found",
 }
 
@@ -80,22 +80,22 @@ def made(method, prepared, overlap, protocol):
     return varifold.models[kind](**setting)
 
 
-def answers(model, block):
+def truth_and_predictions(model, block):
     """Return the true and the predicted labels."""
     codes, _ = model.run_block(block)
-    said = np.array([*model.classes, None], dtype=object)[codes]
-    return np.array(block.labels.values, dtype=object)[block.codes], said
+    predicted = np.array([*model.classes, None], dtype=object)[codes]
+    return np.array(block.labels.values, dtype=object)[block.codes], predicted
 
 
 def right(model, block):
     """Return whether each prediction is right."""
-    truth, said = answers(model, block)
-    return truth == said
+    truth, predicted = truth_and_predictions(model, block)
+    return truth == predicted
 
 
-def f_measure(truth, said, positive):
-    hit = np.sum((truth == positive) & (said == positive))
-    total = np.sum(truth == positive) + np.sum(said == positive)
+def f_measure(truth, predicted, positive):
+    hit = np.sum((truth == positive) & (predicted == positive))
+    total = np.sum(truth == positive) + np.sum(predicted == positive)
     return 2 * hit / total if total else 0.0
 
 
@@ -120,10 +120,10 @@ def measured(protocol, seeds, methods):
             prepared = streams.prepare(data, "evolvable:overlap=10", seed=seed)
             start = prepared.scored_from
             for method in methods:
-                truth, said = answers(made(method, prepared, 10, protocol), prepared.block)
-                truth, said = truth[start:], said[start:]
-                found["accuracy", method].append(np.mean(truth == said))
-                found["F-measure", method].append(f_measure(truth, said, POSITIVE[title]))
+                truth, predicted = truth_and_predictions(made(method, prepared, 10, protocol), prepared.block)
+                truth, predicted = truth[start:], predicted[start:]
+                found["accuracy", method].append(np.mean(truth == predicted))
+                found["F-measure", method].append(f_measure(truth, predicted, POSITIVE[title]))
         for key, values in found.items():
             table[key][title] = float(np.mean(values))
     return table
@@ -166,7 +166,7 @@ def table2(arguments):
     for words, protocol in PROTOCOLS.items():
         ours = measured(protocol, arguments.seeds, METHODS)
         print(f"\n## {words}; {len(arguments.seeds)} streams a set; ours/published")
-        for metric in ("accuracy", "F-measure") if protocol != "told" else ():
+        for metric in ("accuracy", "F-measure") if protocol != "given" else ():
             print(f"{metric:9}" + "".join(f"{title:>11}" for title in SETS) + f"{'mean':>11}")
             for method in METHODS:
                 pairs = [(ours[metric, method][title], printed[metric, method][title]) for title in SETS]
@@ -215,7 +215,7 @@ QUIET = ["vfs:0.25", "outage", "outage:share=0.6", "outage+vfs:0.1", "none"]
 
 def detection(arguments):
     """Count switches detected within twice the overlap, and false detections on streams without a switch."""
-    print("stream                        runs  in time  others  delay  told - found: mean  largest on a set")
+    print("stream                        runs  in time  others  delay  given - found: mean  largest on a set")
     for overlap in (5, 10, 20, 50):
         scenario = f"evolvable:overlap={overlap}+vfs:0.1"
         delays, others, lost = [], 0, defaultdict(list)
@@ -224,9 +224,9 @@ def detection(arguments):
             for seed in arguments.seeds:
                 prepared = streams.prepare(data, scenario, seed=seed)
                 start = prepared.scored_from
-                told = varifold.CWFE(switch=start, overlap=overlap)
+                given = varifold.CWFE(switch=start, overlap=overlap)
                 model = varifold.CWFE()
-                better = [right(m, prepared.block)[start:].mean() for m in (told, model)]
+                better = [right(m, prepared.block)[start:].mean() for m in (given, model)]
                 lost[name].append(better[0] - better[1])
                 delay = [step - start for step in model.switches if 0 < step - start <= 2 * overlap]
                 delays += delay[:1]
@@ -316,7 +316,7 @@ def cost(arguments):
     times = defaultdict(lambda: np.inf)
     for _ in arguments.seeds:
         for method in METHODS:
-            model = made(method, prepared, 10, "told")
+            model = made(method, prepared, 10, "given")
             model.learn_many(before)
             begun = time.process_time()
             model.run_block(after)
@@ -331,7 +331,7 @@ PICTURED = {"credit-a-complete": "credit-a", "kr-vs-kp": "kr-vs-kp"}
 
 def picture(arguments):
     """Draw the error around the switch, with phases detected by the learners, to the file of --out."""
-    from varifold.report.evolving import Switch, plot_switches
+    from benchmarks.switch_plot import Switch, plot_switches
 
     panels = []
     for name, title in PICTURED.items():

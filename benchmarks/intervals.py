@@ -1,4 +1,4 @@
-"""Do intervals and sets of labels hold the truth as often as was asked for, inside outages and after drift too?
+"""Do intervals and sets of labels hold the truth as often as requested, inside outages and after drift too?
 
     python -m benchmarks.intervals [--task regression|labels|both|cases] [--seeds 0 1 2] [--rows 3000] [--coverage 0.9]
 
@@ -10,10 +10,10 @@ infinite intervals (of sets that hold all labels, and of empty ones); and the me
     (high - low) + 2 / alpha (low - y)+ + 2 / alpha (y - high)+        (T. Gneiting, A. Raftery, 2007),
 
 over those of a running quantile of the absolute residuals, as river's conformal wrapper has it, around the same
-predictions; below 1 is better. Means over the seeds, extremes over them. A mark says what leaves these bounds, for a
+predictions; below 1 is better. Means over the seeds, extremes over them. A mark shows what leaves these bounds, for a
 coverage of .9: C coverage outside .88 to .92; W any window, O the outage, D the rows after a drift outside .85 to .95;
 I more than 1 % infinite; S a score above the running quantile's. `AutoRegressor` and `AutoClassifier(budget="fast")`
-answer unless --model names another learner. `--task cases` prints three hard cases: Mondays of a machine that is idle
+predict unless --model names another learner. `--task cases` prints three hard cases: Mondays of a machine that is idle
 at weekends, the second outage of a decisive sensor, and targets that come late.
 """
 

@@ -156,8 +156,8 @@ def _reason(gap: str) -> str:
 
 
 def pictures(filled: list[Any]) -> None:
+    from benchmarks.over_time import plot_over_time
     from varifold import datasets
-    from varifold.report.over_time import plot_over_time
 
     PICTURES.mkdir(parents=True, exist_ok=True)
     for one in filled:

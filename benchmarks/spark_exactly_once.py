@@ -75,8 +75,8 @@ def plain(args: argparse.Namespace) -> tuple[dict[tuple[str, int], tuple[Any, di
         for row in rows:
             if "num" in row:
                 x = {**row["num"], **row["cat"]}
-                answer = learner.predict_one(x), learner.predict_proba_one(x), learner.steps
-                found[row["device"], row["id"]] = answer
+                output = learner.predict_one(x), learner.predict_proba_one(x), learner.steps
+                found[row["device"], row["id"]] = output
                 if "label" in row:
                     learner.learn_one(x, row["label"])
                 else:
@@ -161,7 +161,7 @@ def summary(progress: Any) -> dict[str, Any]:
 
 def kill_and_go_on(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Run drivers one after the other and kill all but the last; return the reports of the micro-batches."""
-    said: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
     batches = -(-args.files // args.batch)
     for life in range(args.kills + 1):
         until = (life + 1) * batches // (args.kills + 1)
@@ -172,15 +172,15 @@ def kill_and_go_on(args: argparse.Namespace) -> list[dict[str, Any]]:
         assert driver.stdout is not None
         for line in driver.stdout:
             if line.startswith("{"):
-                said.append({"life": life, **json.loads(line)})
+                reports.append({"life": life, **json.loads(line)})
                 print(line, end="", flush=True)
-                if life < args.kills and said[-1]["batch"] + 1 >= until:
+                if life < args.kills and reports[-1]["batch"] + 1 >= until:
                     time.sleep(random.Random(life).random())  # anywhere in the next micro-batch
                     os.killpg(driver.pid, signal.SIGKILL)
                     break
         driver.wait()
         print(f"driver {life} ended with {driver.returncode}", flush=True)
-    return said
+    return reports
 
 
 def compare(args: argparse.Namespace) -> int:
@@ -226,14 +226,14 @@ def learners_differ(args: argparse.Namespace, spark: Any) -> int:
     return wrong
 
 
-def throughput(said: list[dict[str, Any]]) -> str:
+def throughput(reports: list[dict[str, Any]]) -> str:
     """Format rows per second and processor time per row, without the first two micro-batches of each driver.
 
     These load learners and compile code. On a shared machine only processor times are comparable.
     """
     rows, ms, cpu = 0, 0, 0.0
-    for before, now in itertools.pairwise(said):
-        first = min(b["batch"] for b in said if b["life"] == now["life"])
+    for before, now in itertools.pairwise(reports):
+        first = min(b["batch"] for b in reports if b["life"] == now["life"])
         if now["life"] == before["life"] and now["batch"] >= first + 2:
             rows += now["rows"]
             ms += now["ms"]
@@ -264,8 +264,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         args.folder = args.folder or made
         write_stream(Path(args.folder) / "in", args)
-        said = kill_and_go_on(args)
-        print(throughput(said))
+        reports = kill_and_go_on(args)
+        print(throughput(reports))
         bad = compare(args)
     print("FAILED" if bad else "exactly once, equal to the bit")
     return bool(bad)

@@ -64,9 +64,9 @@ def rocksdb_row(model: str, args: argparse.Namespace) -> str:
             buckets=args.buckets, logged=16, cores=2, folder=folder,
         )  # fmt: skip
         stream.write_stream(Path(folder) / "in", run)
-        said = stream.kill_and_go_on(run)
-    held = np.array([batch["rocksdb_bytes"] for batch in said]) / 1e6
-    files = said[-1]["sst_bytes"]
+        reports = stream.kill_and_go_on(run)
+    held = np.array([batch["rocksdb_bytes"] for batch in reports]) / 1e6
+    files = reports[-1]["sst_bytes"]
     early, late = np.median(held[:10]), np.median(held[-10:])
     return (
         f"| {model} | {len(held)} | {early:.1f} | {late:.1f} | {held.max():.1f} | "

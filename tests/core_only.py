@@ -38,7 +38,7 @@ def learner_round_trip(folder: Path) -> None:
         model.save(folder / name)
         again = varifold.load(folder / name)
         assert again.to_bytes() == model.to_bytes(), name
-        x = {"pressure": 1.0, "unheard of": 3.0}
+        x = {"pressure": 1.0, "unknown": 3.0}
         assert again.predict_one(x) == model.predict_one(x), name
 
 

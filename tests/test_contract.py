@@ -102,7 +102,7 @@ class Stranger(river_base.Classifier):
 
 
 class Mutating(varifold.AROW):
-    """Learns from what it is asked."""
+    """Learns from what it predicts."""
 
     def predict_one(self, x: Any) -> Any:
         prediction = super().predict_one(x)

@@ -212,7 +212,7 @@ def documented() -> Iterator[Any]:
 
 
 def test_every_parameter_is_documented() -> None:
-    """The section names each; what it says may refer to another class."""
+    """The section names each; the text may refer to another class."""
     checked = 0
     for made in documented():
         section = (inspect.getdoc(made) or "").partition("Parameters\n---")[2].partition("\n\n")[0]

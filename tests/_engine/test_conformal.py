@@ -1,4 +1,4 @@
-"""Intervals and sets: the equations, both APIs, files, copies, refusals, and that nothing changes without them."""
+"""Intervals and sets: equations, both APIs, files, copies, what is rejected; nothing changes without them."""
 
 from __future__ import annotations
 
@@ -297,8 +297,8 @@ def test_the_apis_of_regressors_are_equal(bound: int | None) -> None:
     learned.learn_many(block)
     assert np.array_equal(np.array(wanted), bounds)
     assert one.to_bytes() == many.to_bytes() == learned.to_bytes()
-    asked = [one.predict_interval_one(x) for x, _ in pairs]
-    assert one.predict_interval_many([x for x, _ in pairs]) == asked
+    intervals = [one.predict_interval_one(x) for x, _ in pairs]
+    assert one.predict_interval_many([x for x, _ in pairs]) == intervals
     assert one.to_bytes() == many.to_bytes()
 
 
@@ -375,7 +375,7 @@ def test_unsound_files_are_rejected() -> None:
         AROW.from_bytes(model.to_bytes())
 
 
-# ---------------------------------------------------------------- off, and refusals
+# ---------------------------------------------------------------- off, and what is rejected
 
 
 @pytest.mark.parametrize("make", [AROWRegressor, AROW, AutoRegressor, varifold.AutoClassifier])

@@ -1,4 +1,4 @@
-"""Blocks and vocabularies after an attempt to change what was checked: refused, or as they were."""
+"""Blocks and vocabularies after an attempt to change what was checked: rejected, or as they were."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from varifold.errors import DataError, FeatureNameError, FeatureValueError, Labe
 
 
 class Moody(str):
-    """A str that raises when it is compared, as often as `raises` says."""
+    """A str that raises when it is compared, `raises` times."""
 
     raises = 0
 
@@ -59,7 +59,7 @@ def test_a_label_that_raises_leaves_the_state(method: str, costs: Any, raises: i
 
 
 class Silent:
-    """A label without a text as long as `silent` says so."""
+    """A label without a text as long as `silent` is set."""
 
     silent = True
 

@@ -67,14 +67,14 @@ def outcome(data: bytes) -> str:
     try:
         learner = varifold.from_bytes(data)
     except ModelFileError:
-        return "refused"
+        return "rejected"
     learner = Scoring(learner) if is_detector(learner) else learner
     for x, y in instances(6, 1):
         ((found, proba),) = predictions(learner, [(x, y)])
         learner.learn_one(x, target(learner, y))
         if not all(math.isfinite(p) for p in ([found] if is_regressor(learner) else proba.values())):
             return f"taken, predictions {found} {proba}"
-    return "taken"
+    return "accepted"
 
 
 def try_all(name: str, params: dict[str, Any], tried: set[str]) -> None:
@@ -84,11 +84,11 @@ def try_all(name: str, params: dict[str, Any], tried: set[str]) -> None:
     for x, y in instances(80, 0):
         learner.learn_one(x, target(learner, y))
     header, arrays = files.decode(learner.to_bytes(), "")
-    assert outcome(learner.to_bytes()) == "taken"
+    assert outcome(learner.to_bytes()) == "accepted"
     for key in sorted(arrays.keys() - tried):
         array = arrays[key]
         tried.add(key)
-        for allowed, changes in (({"refused"}, misshapen(array)), ({"refused", "taken"}, absurd(array))):
+        for allowed, changes in (({"rejected"}, misshapen(array)), ({"rejected", "accepted"}, absurd(array))):
             for how, changed in changes:
                 rest = {k: a for k, a in arrays.items() if k != key}
                 print(name, params, key, array.shape, how, flush=True)

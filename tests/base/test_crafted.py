@@ -32,7 +32,7 @@ CYCLE = """
 import gc, varifold
 from varifold.base import files
 
-def refused():
+def rejected():
     learner = varifold.ORF3V()
     for k in range(50):
         learner.learn_one({"a": k % 7}, "pq"[k % 2])
@@ -42,7 +42,7 @@ def refused():
     except varifold.errors.ModelFileError as error:
         kept = error  # a cycle through this frame, which holds the learner
 
-refused()
+rejected()
 gc.collect()
 """
 

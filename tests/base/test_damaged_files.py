@@ -62,13 +62,13 @@ def test_foreign_files_are_rejected(tmp_path: Path, foreign: bytes) -> None:
 
 
 def with_head(head: Any, body: bytes = b"") -> bytes:
-    """A safetensors file with this header, given as JSON text or as what it says."""
+    """A safetensors file with this header, given as JSON text or as its content."""
     text = head if isinstance(head, bytes) else json.dumps(head).encode()
     return len(text).to_bytes(8, "little") + text + body
 
 
 def with_digest(meta: Any, arrays: dict[str, Any] | None = None, body: bytes = b"") -> bytes:
-    """A file whose only wrong part is what it says: metadata as JSON text or as what it says, and a right digest."""
+    """A file whose content alone is wrong: metadata as JSON text or as its content, and a right digest."""
     text = meta if isinstance(meta, str) else json.dumps(meta, separators=(",", ":"))
     blank = f'{{"sha256":"{"0" * 64}",{text[1:]}'
     data = with_head({"__metadata__": {"varifold": blank}, **(arrays or {})}, body)
@@ -127,7 +127,7 @@ HOSTILE: dict[str, bytes] = {
     "an array of more than all memory": with_array("a", shape=[1 << 40, 1 << 40]),
     "an array that ends after the file": with_array("a", shape=[9], data_offsets=[0, 72]),
     "an array that begins after its end": with_array("a", data_offsets=[8, 0]),
-    "an array beside the file": with_array("a", data_offsets=[-8, 0]),
+    "an array outside the file": with_array("a", data_offsets=[-8, 0]),
     "bytes of no array": with_array("a", shape=[0], data_offsets=[0, 0]),
     "an array of no bytes and all rows": with_array("step", shape=[1 << 62, 0], data_offsets=[0, 0]),
 }

@@ -1,4 +1,4 @@
-"""Learners in plain Python: checked like every other, in files and pickles, and heard when they fail."""
+"""Learners in plain Python: checked like every other, in files and pickles, with errors that are reported."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def test_the_contract_holds(learner: Any, check: Any) -> None:
 
 
 def test_files_are_checked_only_for_a_rule_with_dump_and_fill() -> None:
-    asked = {True: set(varifold.checks.FILES), False: set()}
+    expected = {True: set(varifold.checks.FILES), False: set()}
     for learner in (Perceptron(), Saved()):
-        assert set(varifold.checks.yield_checks(learner)) & set(varifold.checks.FILES) == asked[learner._saves()]
+        assert set(varifold.checks.yield_checks(learner)) & set(varifold.checks.FILES) == expected[learner._saves()]
     varifold.checks.check_learner(Perceptron())
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_does_not_fit_is_rejected(tmp_path: Path) -> None:
 
 
 class Failing(Perceptron):
-    """Raises in learn() when a feature says so."""
+    """Raises in learn() at an instance with a certain feature."""
 
     def learn(self, x: dict[Any, float], y: Any, w: float) -> None:
         if "stop" in x:

@@ -125,7 +125,7 @@ def test_several_files_in_their_order_with_the_options_of_run(own, capsys):
     assert main(["bench", "report", "--markdown", "r.md"]) == 0
     recipe = next(x for x in (own / "r.md").read_text().splitlines() if "second.csv" in x and x.startswith("varifold"))
     assert main([*shlex.split(recipe)[1:]]) == 0
-    assert "2 were done" in capsys.readouterr().err, "the recipe asks for the same cells"
+    assert "2 were done" in capsys.readouterr().err, "the recipe names the same cells"
 
 
 def test_curves_of_several_learners_in_one_picture(own, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""The leaderboard: its tasks, the peers' wrappers, windows of a stream, and learners of one's own."""
+"""The leaderboard: its tasks, the peers' wrappers, windows of a stream, and the user's learners."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from varifold.cli.bench import _narrowed
 from varifold.errors import UnknownNameError
 from varifold.evaluate import prequential
 from varifold.report.leaderboard import entries, joint_ranking, leaderboard_grid, means_grid, stretches, windows
-from varifold.report.over_time import births_and_deaths
 from varifold.streams import prepare
 
 PEERS = {"lightgbm": "lightgbm", "capymoa": "capymoa", "sklearn": "sklearn"}
@@ -338,13 +337,6 @@ def test_windows_are_means_of_the_losses_within():
     assert within == pytest.approx(losses.reshape(60, 100).mean(axis=1), abs=1e-4)
     assert windows(number_of(losses), "log_loss") == pytest.approx(losses.reshape(5, 1200).mean(axis=1), abs=1e-4)
     assert np.isnan(windows(number_of(losses), "auroc")).all()
-
-
-def test_births_and_deaths_are_first_and_last_occurrences():
-    shares = np.array([[1, 1, 1, 1], [0, 0.5, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0]])
-    births, deaths = births_and_deaths(shares)
-    assert births.tolist() == [0, 2, 0, 0]
-    assert deaths.tolist() == [0, 1, 0, 0]
 
 
 TOML = """

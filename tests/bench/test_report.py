@@ -1,4 +1,4 @@
-"""What a report says of a store: comparisons, gaps, page and Markdown."""
+"""Content of a report: comparisons, gaps, page and Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CopulaRegressor follows its equations step by step and tells how sure it is."""
+"""CopulaRegressor follows its equations step by step and predicts its uncertainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OVFM's Algorithm 1 with its delayed answers."""
+"""OVFM's Algorithm 1 with its delayed predictions."""
 
 import copy
 import math
@@ -73,7 +73,7 @@ def test_an_answer_sees_the_buffer_and_nothing_after_it():
     one = DelayedOVFM(**params).run_block(Block.from_dicts(xs, ys))[1]
     other = DelayedOVFM(**params).run_block(Block.from_dicts(changed, ys))[1]
     assert np.array_equal(one[:20], other[:20])
-    assert not np.array_equal(one[20], other[20]), "row 20 is answered when row 25 is in the buffer"
+    assert not np.array_equal(one[20], other[20]), "row 20 is predicted when row 25 is in the buffer"
 
 
 def test_without_a_buffer_it_is_online():
@@ -115,7 +115,7 @@ def test_a_copy_goes_on_to_the_bit(duplicate):
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "error", "said"),
+    ("x", "y", "error", "message"),
     [
         ({"a": math.inf}, 0, FeatureValueError, "feature 'a' is inf; drop the key"),
         ({"a": 1.0, "b": [1]}, 0, FeatureValueError, r"feature 'b' is \[1\] of type list"),
@@ -124,12 +124,12 @@ def test_a_copy_goes_on_to_the_bit(duplicate):
         ({"a": 1.0}, None, LabelError, "the label is None"),
     ],
 )
-def test_what_is_refused_changes_nothing(x, y, error, said):
+def test_what_is_rejected_changes_nothing(x, y, error, message):
     model = DelayedOVFM(buffer=4)
     for i in range(3):
         model.learn_one({"a": float(i)}, i % 2)
     before = pickle.dumps(model)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         model.learn_one(x, y)
     assert pickle.dumps(model) == before
 
@@ -141,7 +141,7 @@ def test_huge_numbers_stay_finite():
     assert all(math.isfinite(p) for p in model.predict_proba_one({"a": 1e308}).values())
 
 
-def test_what_it_refuses():
+def test_what_it_rejects():
     with pytest.raises(DataError, match="holds strings"):
         DelayedOVFM().learn_one({"a": "red"}, 0)
     with pytest.raises(ParameterError, match="the correlation never moves"):

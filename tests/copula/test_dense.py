@@ -15,7 +15,7 @@ def test_inverse(n):
 
 
 @pytest.mark.parametrize("n", [2, 70])
-def test_what_is_not_positive_definite_is_refused(n):
+def test_what_is_not_positive_definite_is_rejected(n):
     matrix = np.eye(n)
     matrix[0, n - 1] = matrix[n - 1, 0] = 1.5
     assert inverse(matrix) is None

@@ -50,7 +50,7 @@ def test_goes_on_after_a_file_as_without_one():
             e.learn_one(x, y, w)
 
 
-def test_features_beyond_its_room_are_left_alone_and_told():
+def test_features_beyond_its_capacity_are_left_out_and_reported():
     engine = class_engine(GaussianModel(3))
     rng = np.random.default_rng(0)
     for _ in range(50):

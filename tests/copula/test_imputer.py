@@ -65,18 +65,18 @@ def test_intervals_cover_as_promised(trained):
     inside = 0
     for _ in range(500):
         row = machine(rng)
-        told = trained.impute_one({"grade": row["grade"], "state": row["state"]})["power"]
-        assert told.low <= told.value <= told.high
-        inside += told.low <= row["power"] <= told.high
+        imputed = trained.impute_one({"grade": row["grade"], "state": row["state"]})["power"]
+        assert imputed.low <= imputed.value <= imputed.high
+        inside += imputed.low <= row["power"] <= imputed.high
     assert 0.82 < inside / 500 < 0.98
 
 
 def test_what_is_given_stays_and_nothing_is_learned(trained):
     before = trained._engine.dump()[2]
-    x = {"heat": 99.0, "state": "never met", "new": 3.0, "power": None, "grade": float("nan")}
+    x = {"heat": 99.0, "state": "never seen", "new": 3.0, "power": None, "grade": float("nan")}
     filled = trained.transform_one(x)
     assert filled["heat"] == 99.0
-    assert filled["state"] == "never met"
+    assert filled["state"] == "never seen"
     assert filled["new"] == 3.0
     assert filled["power"] > 1.0
     assert filled["grade"] in {-2.0, -1.0, 0.0, 1.0, 2.0}
@@ -153,7 +153,7 @@ def test_keeps_and_copies_itself(trained, tmp_path):
     assert fresh.transform_one({"heat": 0.3}) == {"heat": 0.3}
 
 
-def test_wrong_parameters_and_files_are_refused(tmp_path):
+def test_wrong_parameters_and_files_are_rejected(tmp_path):
     with pytest.raises(ParameterError, match="coverage"):
         CopulaImputer(coverage=1.0)
     model = OLVF()
@@ -183,7 +183,7 @@ def test_bytes_continue_and_are_checked(tmp_path):
         CopulaImputer.from_bytes(OLVF().to_bytes())
 
 
-def test_it_tells_its_steps_features_and_size_as_learners_do():
+def test_it_reports_its_steps_features_and_size_as_learners_do():
     imputer = CopulaImputer()
     imputer.learn_many([{"a": 1.0, "b": "x"}, {"a": 2.0}])
     assert imputer.steps == 2
@@ -214,7 +214,7 @@ def test_it_knows_no_labels():
     assert not [key for key in arrays if "count" in key.split(".")[0] or key.endswith("classes")]
 
 
-def test_a_refused_weight_or_value_changes_nothing():
+def test_a_rejected_weight_or_value_changes_nothing():
     imputer = CopulaImputer()
     imputer.learn_one({"a": 1.0})
     before = imputer.to_bytes()

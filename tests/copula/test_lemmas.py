@@ -24,7 +24,7 @@ def bound_1(size, epsilon, low=0.1, high=0.9):
     """2 exp(-c1 eps^2 |B|) with the constants of the proof, for the quantiles F(m) and F(M)."""
     k2 = 1 / min(norm.pdf(norm.ppf(low / 2)), norm.pdf(norm.ppf((1 + high) / 2)))
     k1 = min(low / 4, (1 - high) / 4)
-    assert 2 * k2 / size < epsilon < 2 * k1 * k2, "the lemma says nothing outside"
+    assert 2 * k2 / size < epsilon < 2 * k1 * k2, "the lemma does not cover the rest"
     return 2 * math.exp(-size * epsilon**2 / (2 * k2**2))
 
 
@@ -41,7 +41,7 @@ def test_lemma_1_for_continuous_variables():
     for epsilon in (0.2, 0.3, 0.45):
         for size in SIZES:
             assert np.mean(errors[size] > epsilon) <= bound_1(size, epsilon)
-    assert bound_1(4000, 0.45) < 0.05, "a bound above 1 says nothing"
+    assert bound_1(4000, 0.45) < 0.05, "a bound above 1 is empty"
     # the rate of the lemma: sixteen times the buffer, a quarter of the error
     assert np.median(errors[250]) / np.median(errors[4000]) == pytest.approx(4.0, rel=0.35)
 

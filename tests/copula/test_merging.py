@@ -97,7 +97,7 @@ def test_windows_take_from_all_parts_by_their_counts():
     assert _shares(np.array([5.0, 5.0]), np.array([5, 7]), 200) == [5, 7]
 
 
-def test_a_mean_of_correlations_that_is_none_is_mended():
+def test_a_mean_of_correlations_that_is_none_is_corrected():
     bad = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     found = _positive_definite(bad)
     assert np.linalg.eigvalsh(found)[0] > LEAST_EIGENVALUE / 10

@@ -209,7 +209,7 @@ def test_beyond_max_dense_the_most_frequent_are_covered():
 
 
 def test_the_weakest_node_is_looked_up_each_time():
-    """The node that was weakest when last asked has been observed since: another gives its place away."""
+    """The node that was weakest when last computed has been observed since: another one is replaced."""
     learner = OVFM(max_dense=2, window=20)
     present = [("gone", "steady")] * 25 + [("gone",)] * 5 + [("new",)] + [("steady",)] * 60 + [("steady", "new")] * 60
     for step, names in enumerate(present):
@@ -276,7 +276,7 @@ def test_a_correlation_that_cannot_be_inverted_is_helped():
     assert np.isfinite(learner.correlation()[1]).all()
 
 
-def test_the_copula_is_what_tells_an_absent_feature():
+def test_the_copula_infers_an_absent_feature():
     """The label hangs on one feature that a copy gives away when it is absent."""
     rng = np.random.default_rng(7)
     rows, labels = [], []
@@ -295,7 +295,7 @@ def test_the_copula_is_what_tells_an_absent_feature():
 
 
 def test_presence_learner_takes_over_when_words_say_it_all():
-    """Every value is 1: standard scaling leaves nothing of it, and only what is there tells the label."""
+    """Every value is 1: standard scaling leaves nothing of it, and only presence determines the label."""
     rng = np.random.default_rng(3)
     learner, paper = OVFM(scale="standard"), OVFM(scale="standard", presence=False)
     wrong = {learner: 0, paper: 0}
@@ -310,7 +310,7 @@ def test_presence_learner_takes_over_when_words_say_it_all():
 
 
 def test_absence_tells_beside_the_values():
-    """Evidence is in the values and in which of them are absent: neither alone says as much."""
+    """Evidence is in the values and in which of them are absent: neither alone is as informative."""
     rng = np.random.default_rng(5)
     rows, labels = [], []
     for _ in range(1200):

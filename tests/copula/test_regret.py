@@ -20,7 +20,7 @@ def random_stream(seed, n=500):
 
 
 def risk(learner, pairs):
-    """Cross-entropy of every answer once both labels are known."""
+    """Cross-entropy of every prediction once both labels are known."""
     total = 0.0
     for x, y in pairs:
         if len(learner.classes) == 2:
@@ -37,4 +37,4 @@ def test_the_risk_is_within_the_bound(seed):
     latent = risk(OVFM.as_in_paper(latent_only=True, **common), pairs)
     observed = risk(FTRLADP(per_coordinate=True, majority_bias=False, **common), pairs)
     assert ensemble <= min(observed, latent) + math.sqrt(2 * len(pairs) * math.log(2))
-    assert ensemble < 0.7 * len(pairs), "a bound that anything would keep says nothing"
+    assert ensemble < 0.7 * len(pairs), "a bound that anything would keep is empty"

@@ -1,4 +1,4 @@
-"""Registered sets: what the registry says is what the files hold."""
+"""Registered sets: the registry agrees with the files."""
 
 import functools
 import io

@@ -200,7 +200,7 @@ def test_full_gaussians_multiply() -> None:
 
 
 def test_weights_follow_the_scale() -> None:
-    """Two parts in other units: what each weight says of a raw value is kept."""
+    """Two parts in other units: the effect of each weight on a raw value is kept."""
     parts = [varifold.PA(majority_bias=False, clip=1e9) for _ in range(2)]
     rng = np.random.default_rng(3)
     for part, spread in zip(parts, (1.0, 50.0), strict=True):
@@ -208,7 +208,7 @@ def test_weights_follow_the_scale() -> None:
             part.learn_one({"f": float(value)}, "high" if value > 0 else "low")
     merged = varifold.merge(parts)
     slopes = [m.margins_one({"f": 2.0})["high"] - m.margins_one({"f": 1.0})["high"] for m in (*parts, merged)]
-    assert slopes[2] == pytest.approx((slopes[0] + slopes[1]) / 2, rel=0.05)  # a value joins the scale it is asked in
+    assert slopes[2] == pytest.approx((slopes[0] + slopes[1]) / 2, rel=0.05)  # the scale includes the value
 
 
 def test_samples_join_by_their_counts() -> None:

@@ -308,7 +308,7 @@ def test_regressors_by_key_are_evaluated_and_take_late_targets() -> None:
     found = varifold.evaluate.prequential(PerKeyRegressor(AROWRegressor(), key="device"), rows)
     model, errors = PerKeyRegressor(AROWRegressor(), key="device"), []
     for step, (x, y) in enumerate(rows):
-        if step:  # nothing can be said before any target
+        if step:  # there is no interval before any target
             errors.append(abs(model.predict_one(x) - y))
         model.learn_one(x, y)
     assert found.mae == pytest.approx(sum(errors) / len(errors))

@@ -1,4 +1,4 @@
-"""DynFo against its oracle, step by step; what it learns, forgets and says of itself."""
+"""DynFo against its oracle, step by step; what it learns, forgets and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORF3V against its oracle, step by step; pruning, late labels, keeping, and what it says of itself."""
+"""ORF3V against its oracle, step by step; pruning, late labels, files, and its report."""
 
 import numpy as np
 import pytest

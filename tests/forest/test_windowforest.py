@@ -1,4 +1,4 @@
-"""WindowForest against its oracle, step by step; what it learns, forgets, keeps and says of itself."""
+"""WindowForest against its oracle, step by step; what it learns, forgets, saves and reports."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_learns_from_absence_alone() -> None:
 
 
 def test_another_level_is_not_an_absence() -> None:
-    """The label is told by 'red', and absences go with the other levels in half of the stream only."""
+    """The label is determined by 'red', and absences go with the other levels in half of the stream only."""
     rng = random.Random(3)
     model = WindowForest()
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""WindowForestRegressor against its oracle, step by step; what it learns, forgets, keeps and says of itself."""
+"""WindowForestRegressor against its oracle, step by step; what it learns, forgets, saves and reports."""
 
 from __future__ import annotations
 

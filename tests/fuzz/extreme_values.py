@@ -114,7 +114,7 @@ def second_api(learner: Any, rows: list[tuple[dict[Any, Any], Any, float]], rng:
         try:
             learner.learn_many([x for x, _, _ in piece], [y for _, y, _ in piece], [w for _, _, w in piece])
         except VarifoldError:
-            assert state(learner) == before, "a refused block changed the state"
+            assert state(learner) == before, "a rejected block changed the state"
             for row in piece:
                 learner.learn_one(*row)
 
@@ -134,7 +134,7 @@ def episode(learner: Any, seed: int, length: int) -> None:
     type(learner).from_bytes(learner.to_bytes())  # what can learn can be saved
     assert len(learner.features) <= (learner.max_features or math.inf)
     second_api(fresh, taken, rng)
-    assert state(fresh) == state(learner), "the two doors, or a refused instance, led elsewhere"
+    assert state(fresh) == state(learner), "the two APIs, or a rejected instance, led to other states"
 
 
 COLUMNS = [f"c{j}" for j in range(40)]
@@ -169,7 +169,7 @@ def assert_probabilities(codes: np.ndarray, probabilities: np.ndarray) -> None:
 
 
 def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
-    """A life of `length` hostile instances through the second API, compared with the first when asked."""
+    """A life of `length` hostile instances through the second API, compared with the first on request."""
     rng = np.random.default_rng(seed)
     labels = int(rng.choice((1, 2, 2, 5)))
     twin = learner.clone()
@@ -186,4 +186,4 @@ def block_episode(learner: Any, seed: int, length: int, compare: bool) -> None:
         if compare:
             for x, y, w in zip(block.rows(), block.y, block.weights, strict=True):
                 twin.learn_one(x, y, float(w))
-            assert state(twin) == state(learner), "the two doors led elsewhere"
+            assert state(twin) == state(learner), "the two APIs led to other states"

@@ -144,6 +144,6 @@ def test_a_long_life_under_a_small_bound(name: str) -> None:
         try:
             other.predict_many(rows)
         except VarifoldError as error:
-            raise AssertionError("known rows were refused") from error
+            raise AssertionError("known rows were rejected") from error
         assert state(one) == state(other)
     extreme_values.assert_whole(one)

@@ -70,5 +70,5 @@ def test_capacity_for_labels_exceeds_the_need_by_half_at_most(cls: Any) -> None:
     arrays = {name: a for name, a in model._engine.dump()[2].items() if name.startswith("model.")}
     widest = max(arrays.values(), key=lambda a: a.nbytes)
     slots = len(widest)
-    capacity = 2 * max(slots, 64)  # slots there is room for, at most
+    capacity = 2 * max(slots, 64)  # at most
     assert model._engine.nbytes()["model"] < 1.6 * capacity * widest.nbytes / slots

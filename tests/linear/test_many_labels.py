@@ -126,7 +126,7 @@ def step_by_hand(
 
 
 def test_additive_follows_its_equations() -> None:
-    """Problems are walked together where many are wrong and one by one where few are; both are the same step."""
+    """Problems are updated together where many are wrong and one by one where few are; both are the same step."""
     labels, rng = 40, np.random.default_rng(0)
     model = Additive(r=0.5, scale="none")
     centres = rng.normal(size=(labels, 6)) * 3.0

@@ -43,7 +43,7 @@ def test_raw_scale_does_not_diverge(size):
 
 
 def test_an_absent_feature_is_recovered_from_its_twin():
-    """The label is the sign of a; b is nearly a. Where a is gone, b speaks for it though it was never alone before."""
+    """The label is the sign of a; b is nearly a. Where a is gone, b replaces it though it was never alone before."""
     rng = np.random.default_rng(0)
     model = OCDS()
     for _ in range(3000):

@@ -9,7 +9,7 @@ from varifold import FAE, NB3
 
 
 def drifting(n, seed=0, words=30, period=150):
-    """(x, y, w): each period has three words of its own that tell the labels apart, among others that do not."""
+    """(x, y, w): three words per period separate the labels, among others that do not."""
     rng = np.random.default_rng(seed)
     for t in range(n):
         y = int(rng.integers(2))

@@ -70,7 +70,7 @@ def growing(count, seed=0):
 
 
 def test_predictions_are_the_same_with_a_table_of_values_and_without():
-    """Of 3,000 instances the table has no room for more than 87 features, of 100 for 2,621."""
+    """Of 3,000 instances the table holds at most 87 features, of 100 for 2,621."""
     tabled, plain = varifold.Neighbours(k=3, window=100), varifold.Neighbours(k=3, window=3000)
     for step, (x, y) in enumerate(growing(100)):
         if step > 2:

@@ -98,7 +98,7 @@ def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Output
     blank = model or varifold.AROW()
     learners: dict[Any, Any] = {}
     waiting: dict[Any, dict[str, Any]] = {}
-    answers = []
+    outputs = []
     for text in rows:
         row = json.loads(text)
         learner = learners.setdefault(row["k"], blank.clone())
@@ -106,14 +106,14 @@ def plain(rows: Sequence[str], model: Any = None, most: int = 50) -> list[Output
             x = {**row["n"], **row["s"]}
             shares = learner.predict_proba_one(x)
             label = learner.predict_one(x)
-            answers.append(Output(row["k"], row["i"], label, shares, learner.steps, "prediction", None))
+            outputs.append(Output(row["k"], row["i"], label, shares, learner.steps, "prediction", None))
             if "y" in row:
                 learner.learn_one(x, row["y"])
             else:
                 waiting[row["k"], row["i"]] = x
         else:
             learner.learn_one(waiting.pop((row["k"], row["i"])), row["y"])
-    return answers
+    return outputs
 
 
 def cuts(lines: Sequence[str], n: int, seed: int) -> list[list[str]]:
@@ -126,9 +126,9 @@ def cuts(lines: Sequence[str], n: int, seed: int) -> list[list[str]]:
     return parts
 
 
-def by_place(answers: Sequence[Any]) -> dict[tuple[Any, Any], Any]:
-    found = {(a.key, a.id): a for a in answers}
-    assert len(found) == len(answers)
+def by_place(outputs: Sequence[Any]) -> dict[tuple[Any, Any], Any]:
+    found = {(a.key, a.id): a for a in outputs}
+    assert len(found) == len(outputs)
     return found
 
 
@@ -137,14 +137,14 @@ def by_place(answers: Sequence[Any]) -> dict[tuple[Any, Any], Any]:
 def test_no_value_depends_on_where_batches_are_cut_or_what_is_lost(logged: int, seed: int) -> None:
     lines = rows_of(6, 60, seed)
     rng = random.Random(seed)
-    store, cache, answers = Memory(), Cache(), []
+    store, cache, outputs = Memory(), Cache(), []
     for part in cuts(lines, 25, seed):
         if rng.random() < 0.3:
             cache = Cache()  # another worker
         if rng.random() < 0.3:  # a task that dies before its state is committed; the worker lives on
-            Bucket("q", 1, plan(logged=logged), store.copy(), cache).run(lines_of(part), lambda answer: None)
-        Bucket("q", 1, plan(logged=logged), store, cache).run(lines_of(part), answers.append)
-    assert by_place(answers) == by_place(plain(lines))
+            Bucket("q", 1, plan(logged=logged), store.copy(), cache).run(lines_of(part), lambda output: None)
+        Bucket("q", 1, plan(logged=logged), store, cache).run(lines_of(part), outputs.append)
+    assert by_place(outputs) == by_place(plain(lines))
 
 
 def detections(rows: Sequence[str], blank: Any) -> list[Detection]:
@@ -182,11 +182,11 @@ def test_learners_that_live_cost_three_calls_per_batch() -> None:
     seen: set[str] = set()
     for number, part in enumerate(parts):
         store.calls, new = 0, {json.loads(line)["k"] for line in part} - seen
-        Bucket("q", 0, plan(logged=10_000), store, cache).run(lines_of(part), lambda answer: None)
+        Bucket("q", 0, plan(logged=10_000), store, cache).run(lines_of(part), lambda output: None)
         assert store.calls == 3 + (len(new) if number else 0)  # a new key is looked for
         seen |= new
     store.calls = 0
-    Bucket("q", 0, plan(logged=10_000), store, cache).run([], lambda answer: None)
+    Bucket("q", 0, plan(logged=10_000), store, cache).run([], lambda output: None)
     assert store.calls == 2
 
 
@@ -194,7 +194,7 @@ def test_the_log_is_cleared_when_keys_are_written() -> None:
     store = Memory()
     sizes = []
     for part in cuts(rows_of(3, 100), 40, 2):
-        Bucket("q", 0, plan(logged=5), store, Cache()).run(lines_of(part), lambda answer: None)
+        Bucket("q", 0, plan(logged=5), store, Cache()).run(lines_of(part), lambda output: None)
         sizes.append(sum(text.count("\n") + 1 for _, text in store.lines))
     assert 0 in sizes
     assert max(sizes) <= 3 * 5 + 20
@@ -203,18 +203,18 @@ def test_the_log_is_cleared_when_keys_are_written() -> None:
 
 def test_a_worker_keeps_no_more_learners_than_it_may() -> None:
     cache, stores = Cache(), [Memory() for _ in range(5)]
-    answers: list[Output] = []
+    outputs: list[Output] = []
     lines = rows_of(4, 40)
     for part in cuts(lines, 10, 3):
         for number, store in enumerate(stores):
-            told = answers.append if number == 0 else lambda answer: None
-            Bucket("q", number, plan(live=9), store, cache).run(lines_of(part), told)
+            emit = outputs.append if number == 0 else lambda output: None
+            Bucket("q", number, plan(live=9), store, cache).run(lines_of(part), emit)
             assert sum(len(live.keys) for live in cache._buckets.values()) <= 9
-    assert by_place(answers) == by_place(plain(lines))
+    assert by_place(outputs) == by_place(plain(lines))
 
 
 def test_problems_are_told_and_change_nothing() -> None:
-    store, answers = Memory(), []
+    store, outputs = Memory(), []
     rows = [
         {"k": "a", "i": 1, "o": 1, "n": {"f": 1.0}, "y": "yes"},
         {"k": "a", "i": 2, "o": 2, "n": {"f": "Infinity"}, "y": "yes"},
@@ -225,25 +225,25 @@ def test_problems_are_told_and_change_nothing() -> None:
         {"k": "b", "i": 6, "o": 9, "n": {"f": "NaN"}, "s": {"g": None}, "y": "no"},
         {"k": "a", "i": 7, "o": 7},
     ]
-    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows), answers.append)
-    problems = {a.id: a.problem for a in answers if a.kind == "problem"}
+    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows), outputs.append)
+    problems = {a.id: a.problem for a in outputs if a.kind == "problem"}
     assert "inf" in problems[2]
     assert problems[3] == "the row has a label, but no instance of its id waits"
     assert "the id 4 already waits for its label" in problems[4]
     assert problems[5] == "the row has no key"
     assert problems[7] == "the row has no label and no features"
-    assert {a.id for a in answers if a.kind == "prediction"} == {1, 4, 6}
-    assert [a.steps for a in answers if a.id == 7] == [1]
+    assert {a.id for a in outputs if a.kind == "prediction"} == {1, 4, 6}
+    assert [a.steps for a in outputs if a.id == 7] == [1]
 
 
-def test_rows_out_of_order_are_counted_and_told() -> None:
-    store, cache, answers = Memory(), Cache(), []
+def test_rows_out_of_order_are_counted_and_reported() -> None:
+    store, cache, outputs = Memory(), Cache(), []
     for order in (5, 3, 4, 6):
         row = {"k": "a", "i": order, "o": order, "n": {"f": 1.0}, "y": "yes"}
-        Bucket("q", 0, plan(logged=100), store, cache).run(lines_of([row]), answers.append)
-    told = [a.problem for a in answers if a.kind == "problem"]
-    assert told == [f"out of order: {order} came after 5; it was processed on arrival" for order in (3, 4)]
-    assert [a.steps for a in answers if a.kind == "prediction"] == [0, 1, 2, 3]
+        Bucket("q", 0, plan(logged=100), store, cache).run(lines_of([row]), outputs.append)
+    problems = [a.problem for a in outputs if a.kind == "problem"]
+    assert problems == [f"out of order: {order} came after 5; it was processed on arrival" for order in (3, 4)]
+    assert [a.steps for a in outputs if a.kind == "prediction"] == [0, 1, 2, 3]
     (live,) = cache._buckets.values()
     assert live.keys["a"].disordered == 2
 
@@ -291,27 +291,27 @@ def test_instances_wait_in_the_librarys_queue() -> None:
     assert "already waits for its label" in str(outputs[-1].problem)
 
 
-def test_another_number_of_buckets_or_another_model_is_refused() -> None:
+def test_another_number_of_buckets_or_another_model_is_rejected() -> None:
     store = Memory()
-    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows_of(1, 5)), lambda answer: None)
+    Bucket("q", 0, plan(), store, Cache()).run(lines_of(rows_of(1, 5)), lambda output: None)
     with pytest.raises(ParameterError, match="written with buckets=4"):
-        Bucket("q", 0, plan(buckets=8), store, Cache()).run([], lambda answer: None)
+        Bucket("q", 0, plan(buckets=8), store, Cache()).run([], lambda output: None)
     with pytest.raises(ParameterError, match=r"written with model=.*arow"):
-        Bucket("q", 0, plan(varifold.PA()), store, Cache()).run([], lambda answer: None)
+        Bucket("q", 0, plan(varifold.PA()), store, Cache()).run([], lambda output: None)
 
 
 def test_a_damaged_state_is_left_and_told_for_its_key_only() -> None:
     lines = rows_of(2, 20)
     store = Memory()
-    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(lines[:20]), lambda answer: None)
+    Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(lines[:20]), lambda output: None)
     damaged = store.keys["device 0"][:-1] + b"?"
     store.keys["device 0"] = damaged
-    answers: list[Output] = []
+    outputs: list[Output] = []
     for part in (lines[20:30], lines[30:]):
-        Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(part), answers.append)
-    kinds = {(a.key, a.kind) for a in answers if "out of order" not in (a.problem or "")}
+        Bucket("q", 0, plan(logged=1), store, Cache()).run(lines_of(part), outputs.append)
+    kinds = {(a.key, a.kind) for a in outputs if "out of order" not in (a.problem or "")}
     assert kinds == {("device 0", "problem"), ("device 1", "prediction")}
-    assert "digest does not match" in next(a.problem for a in answers if a.key == "device 0")
+    assert "digest does not match" in next(a.problem for a in outputs if a.key == "device 0")
     assert store.keys["device 0"] == damaged
     with pytest.raises(ModelFileError, match="key 'device 0'"):
         dict(Reader(plan(), store).learners(store.keys))
@@ -383,7 +383,7 @@ def test_drawn_rows_estimate_the_error_that_requested_ones_exaggerate() -> None:
         assert all(one.ask for one in waiting if one.drawn)
         wrong = {one.id: one.label != truths["k", one.id] for one in waiting}
         drawn = [one for one in waiting if one.drawn]
-        asked = [one.id for one in waiting if one.ask]
+        requested = [one.id for one in waiting if one.ask]
         true.append(sum(wrong.values()) / len(waiting))
         outcomes = ErrorEstimator()
         for one in drawn:
@@ -392,7 +392,7 @@ def test_drawn_rows_estimate_the_error_that_requested_ones_exaggerate() -> None:
         weighted = sum(wrong[one.id] / one.drawn for one in drawn) / sum(1 / one.drawn for one in drawn)
         assert estimates[-1].error == pytest.approx(weighted)
         errors.append(weighted - true[-1])
-        plain.append(sum(wrong[i] for i in asked) / len(asked))
+        plain.append(sum(wrong[i] for i in requested) / len(requested))
     assert sum(plain) > 1.3 * sum(true)
     assert abs(sum(errors)) < 3.0 * math.sqrt(sum(one.standard_error**2 for one in estimates))
 

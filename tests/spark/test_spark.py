@@ -1,4 +1,4 @@
-"""On a real Spark: streams with late labels and a killed driver, groups, shards, and what is refused."""
+"""On a real Spark: streams with late labels and a killed driver, groups, shards, and what is rejected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_killed_driver_goes_on_exactly_once() -> None:
 
 
 @pytest.mark.spark
-def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path: Path) -> None:
+def test_a_stream_predicts_as_one_process(spark: Any, lines: list[str], tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.mkdir()
     for number in range(3):
@@ -75,7 +75,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
     query = out.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).partitionBy("kind")
     query.trigger(availableNow=True).format("parquet").start(str(tmp_path / "out")).awaitTermination()
     collected = spark.read.parquet(str(tmp_path / "out" / "kind=prediction")).collect()
-    answers = [
+    outputs = [
         Output(r["key"], r["id"], r["label"], dict(r["probabilities"]), r["steps"], "prediction", None)
         for r in collected
     ]
@@ -83,7 +83,7 @@ def test_a_stream_answers_as_one_process(spark: Any, lines: list[str], tmp_path:
     assert {(r["key"], r["id"]) for r in collected if r["ask"]} == late
     assert all(r["ask"] is None for r in collected if (r["key"], r["id"]) not in late)
     assert all(r["drawn"] == (1.0 if r["ask"] else None) for r in collected)  # the first rows are requested for certain
-    assert by_place(answers) == by_place(plain(lines, varifold.GaussianNB()))
+    assert by_place(outputs) == by_place(plain(lines, varifold.GaussianNB()))
     (problem,) = spark.read.parquet(str(tmp_path / "out" / "kind=problem")).collect()
     assert (problem["key"], problem["id"]) == ("device 0", 77)
     assert problem["problem"] == "the row has a label, but no instance of its id waits"
@@ -156,8 +156,8 @@ def test_plain_columns_numbers_as_words_and_times(spark: Any) -> None:
 
 
 @pytest.mark.spark
-def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
-    for changed, error, said in (
+def test_columns_that_cannot_be_used_are_rejected(rows: Any) -> None:
+    for changed, error, message in (
         ({"key": "device"}, UnknownNameError, "no column 'device'"),
         ({"numbers": None, "words": None}, ParameterError, "pass `numbers` or `words`"),
         ({"numbers": "i"}, DataError, "'i' is not a map"),
@@ -166,7 +166,7 @@ def test_columns_that_cannot_be_used_are_refused(rows: Any) -> None:
         ({"order": "y"}, DataError, "the order column 'y' holds string"),
         ({"buckets": 0}, ParameterError, "'buckets' parameter of learn_stream must be an int >= 1"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             learn_stream(rows, **{**COLUMNS, **changed})
 
 

@@ -25,7 +25,7 @@ FORMS = [
 
 
 def informative(n=400, seed=0):
-    """Values are noise; which of them are there tells the label."""
+    """Values are noise; which of them are there determines the label."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         y = bool(rng.random() < 0.5)
@@ -98,7 +98,7 @@ def test_absence_alone_is_learned():
 def losses(params, adversary_seed, rounds=600):
     """Square losses of OVFIV and of its base alone; the label is in the values, an adversary picks what is absent.
 
-    Of eight masks it takes the one under which the mixture errs most: the absences speak against the label throughout.
+    Of eight masks it takes the one under which the mixture errs most: the absences contradict the label throughout.
     """
     rng = np.random.default_rng(adversary_seed)
     mixed, alone = OVFIV(base="ftrladp", **params), varifold.FTRLADP(majority_bias=False)

@@ -9,7 +9,7 @@ from varifold import FTRLADP, OVFIV, Variation
 
 
 def random_stream(seed, n=600):
-    """Values and absences that tell more or less of the label, by the seed."""
+    """Values and absences that determine more or less of the label, by the seed."""
     rng = np.random.default_rng(seed)
     signal, absence = rng.uniform(0, 1.5), rng.uniform(0, 0.4)
     for _ in range(n):
@@ -19,7 +19,7 @@ def random_stream(seed, n=600):
 
 
 def square_losses(learner, pairs):
-    """(p - y)^2 of every prediction once both labels are known; in [0, 1], as the theorem asks."""
+    """(p - y)^2 of every prediction once both labels are known; in [0, 1], as the theorem requires."""
     total = 0.0
     for x, y in pairs:
         p = learner.predict_proba_one(x).get(True)
@@ -45,4 +45,4 @@ def test_the_loss_is_within_the_bound(seed, eta):
     else:
         bound = math.log(2) / eta + n * eta / 8
     assert ensemble <= min(values, variation) + bound
-    assert ensemble < 0.3 * n, "a bound that anything would keep says nothing"
+    assert ensemble < 0.3 * n, "a bound that anything would keep is empty"

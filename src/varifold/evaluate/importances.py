@@ -56,9 +56,9 @@ class _Sums:
 class ImportanceTracker:
     """Measure, before a learner learns the next instances, how much it would lose without each column."""
 
-    def __init__(self, learner: Any, seed: int = 0) -> None:
+    def __init__(self, learner: Any) -> None:
         self.learner = learner
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(0)
         self.sums: dict[str | int, _Sums] = {}
         self.turn = 0
         self.next = FIRST

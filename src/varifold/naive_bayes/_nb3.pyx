@@ -2,7 +2,7 @@
 
 The score of a class is log P(class) + sum over the chosen features of log P(present | class) / P(present). The ratio is
 that of P(class | present) to P(class), and P(class | present) is smoothed by `prior` instances with the classes' shares:
-a feature that is new says nothing. Laplace smoothing of P(present | class) would let every rare feature favour the
+a new feature changes no score. Laplace smoothing of P(present | class) would let every rare feature favour the
 rarest class, and in text most features are rare.
 """
 

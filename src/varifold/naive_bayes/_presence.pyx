@@ -125,7 +125,7 @@ cdef class PresenceModel(Model):
                 out[c] += known[2 * c]
 
     cdef bint is_sparse(self, Py_ssize_t present) noexcept nogil:
-        """Return whether so many of the columns are absent that only those present are looked at."""
+        """Return whether most columns are absent, so that only those present are read."""
         return (self.n_columns >= MANY_COLUMNS and SPARSE * present < self.n_columns) or self.n_columns >= MOST_COLUMNS
 
     cdef void add_present(self, View* v, double* out) noexcept nogil:

@@ -1,17 +1,16 @@
-"""Draw the copula: the latent correlation as a heat map, and how well it is recovered."""
+"""Draw the latent correlation of a copula as a heat map."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from varifold.report.style import BLUE, GREY, ORANGE, natural, pyplot, quiet, set_title, write
+from varifold.report.style import natural, pyplot, set_title, write
 
 MOST_NAMES = 60
-TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.PathLike[str], title: str = "") -> None:
@@ -34,25 +33,4 @@ def plot_correlation(names: Sequence[str | int], matrix: Any, path: str | os.Pat
     bar.outline.set_visible(False)
     bar.set_label("latent correlation")
     set_title(ax, title or f"Latent correlations of {len(names):,} features", 12)
-    write(figure, path)
-
-
-def plot_recovery(points: Sequence[int], errors: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Draw the distance to the known correlation over instances (name -> runs x points), with the slope of theory."""
-    plt = pyplot()
-    figure, ax = plt.subplots(figsize=(7, 4))
-    quiet(ax)
-    for (name, runs), colour in zip(errors.items(), (BLUE, ORANGE), strict=False):
-        mean = np.asarray(runs).mean(axis=0)
-        ax.loglog(points, mean, color=colour, linewidth=2.4, marker="o")
-        ax.annotate(name, (points[-1], mean[-1]), xytext=(8, 0), textcoords="offset points", color=colour, va="center")
-        line = mean[0] * np.sqrt(points[0] / np.asarray(points))
-        ax.loglog(points, line, color=GREY, linestyle="--", linewidth=1.0)
-    ax.minorticks_off()
-    ax.set_xticks(list(points), [f"{n:,}" for n in points])
-    low, high = ax.get_ylim()
-    shown = [tick for tick in TICKS if low <= tick <= high]
-    ax.set_yticks(shown, [f"{tick:g}" for tick in shown])
-    ax.set_xlabel("instances, half of the values absent (dashed: one over the square root)")
-    ax.set_ylabel("relative Frobenius error")
     write(figure, path)

@@ -78,7 +78,7 @@ class ReadableState(Protocol):
 
 
 class BucketState(ReadableState, Protocol):
-    """The same, to write."""
+    """A bucket's part of Spark's state, to read and write."""
 
     def set_token(self, token: Token) -> None:
         """Write the token."""

@@ -22,9 +22,9 @@ def info(text: str, model: str | None = None) -> None:
     log(logging.INFO, text, model)
 
 
-def warning(text: str, model: str | None = None, error: BaseException | None = None) -> None:
+def warning(text: str, model: str | None = None) -> None:
     """Log what an operator may want to look at."""
-    log(logging.WARNING, text, model, error)
+    log(logging.WARNING, text, model)
 
 
 def failure(text: str, model: str | None = None, error: BaseException | None = None) -> None:

@@ -377,7 +377,7 @@ class Models:
     def open(self) -> None:
         """Recover every model of the folder; must be called on the running event loop."""
         while self.database.prune(unfinished=True):
-            pass  # each call removes some rows in a transaction of its own
+            pass  # each call removes some rows in one transaction
         for row in self.database.models():
             self._ids[row.name] = row.id
             self._recover(row)

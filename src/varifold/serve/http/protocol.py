@@ -55,7 +55,7 @@ def most_connections(requested: int | None) -> int:
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
-def make_room(connections: set[Any]) -> bool:
+def close_waiting(connections: set[Any]) -> bool:
     """Close the connections that have waited longest for a request, a sixteenth of all; return whether there were any.
 
     Those between two requests come last: their clients may be about to use them. Many are closed at once, because all
@@ -116,7 +116,7 @@ async def accept_tls(
                 warning(f"a connection could not be accepted: {error}")
                 await asyncio.sleep(1.0)
                 continue
-            if len(connections) + len(under_way) >= most and not make_room(connections):
+            if len(connections) + len(under_way) >= most and not close_waiting(connections):
                 if not under_way:
                     connection.close()
                     await asyncio.sleep(0)
@@ -125,7 +125,7 @@ async def accept_tls(
             task = loop.create_task(shake_hands(connection))
             under_way[task] = None
             task.add_done_callback(under_way.pop)
-            await asyncio.sleep(0)  # what was closed gives up its file descriptor
+            await asyncio.sleep(0)  # until what was closed has released its file descriptor
     finally:
         for task in under_way:
             task.cancel()
@@ -139,7 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """Most connections."""
     longest: ClassVar[int]
     """Most bytes of a body that is handled without ASGI."""
-    _phase = _BODY  # a new connection does not make room for itself
+    _phase = _BODY  # a new connection is not closed for its own sake
     _ready: Exchange | None = None
     _invalid: str | None = None  # why what follows the requests in progress is no request
 
@@ -147,7 +147,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Accept a connection, unless there are too many."""
         super().connection_made(transport)
         self._read = self.loop.time()
-        full = len(self.connections) > self.most and not make_room(self.connections)
+        full = len(self.connections) > self.most and not close_waiting(self.connections)
         self._expect_head()
         if full:
             transport.abort()
