@@ -69,6 +69,30 @@ def test_alarms_have_the_time_and_the_values(capsys: pytest.CaptureFixture[str],
     assert worst["because"].startswith("heat=95.25 +")
 
 
+def test_each_device_has_its_own_detector(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What is usual for one pump is unusual for another."""
+    rng = random.Random(2)
+    path, saved = tmp_path / "pumps.csv", str(tmp_path / "pumps.varifold")
+    rows = [f"{'ab'[t % 2]},{rng.gauss(500 * (t % 2), 10):.2f},{rng.gauss(0, 1):.2f}" for t in range(1200)]
+    rows[1000] = "a,500,3.5"  # the load of b
+    path.write_text("\n".join(["pump,load,noise", *rows]))
+
+    def most_unusual(*given: str) -> dict[str, str]:
+        assert main(["detect", str(path), "--format", "json", *given]) == 0
+        worst: dict[str, str] = json.loads(capsys.readouterr().out)["most unusual"][0]
+        return worst
+
+    worst = most_unusual("--key", "pump", "--save", saved)
+    assert (worst["row"], worst["pump"], worst["anomaly"]) == (1001, "a", True)
+    assert worst["because"].startswith("load=500 +")
+    assert most_unusual()["because"].startswith("noise")  # 500 is a usual load, of the other pump
+    assert most_unusual("--load", saved)["pump"] in "ab"
+    assert main(["detect", str(path), "--load", saved, "--key", "pump"]) == 2
+    assert "--load continues a saved detector: leave out --key" in capsys.readouterr().err
+    assert main(["detect", str(path), "--key", "pmup"]) == 1
+    assert "no key column 'pmup'" in capsys.readouterr().err
+
+
 def test_the_labels_of_anomalies_are_named(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = ["--model", "taildetector:window=100", "--target", "label"]
     assert main(["detect", str(table), *model]) == 0

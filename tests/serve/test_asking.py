@@ -260,6 +260,14 @@ def test_follow_on_the_command_line() -> None:
     assert b"--ask needs --id" in errors
 
 
+def test_follow_states_the_weighted_error_alone() -> None:
+    labelled = [(line(i), orjson.dumps({"n": i, "state": "ab"[i % 2]})) for i in range(60)]
+    lines = [text + b"\n" for pair in labelled for text in pair]
+    _, errors = follow("--id", "n", "--ask", "0.05").communicate(b"".join(lines))
+    assert b"unweighted" in errors
+    assert b" over " not in errors  # the plain error of requested labels is biased
+
+
 # ---------------------------------------------------------------------- a person
 
 

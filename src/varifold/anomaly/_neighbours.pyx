@@ -1,5 +1,6 @@
 """Distance to the nearest of the last instances, over the features present."""
 
+from libc.math cimport log2, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
@@ -9,21 +10,51 @@ from varifold._numeric.kernels cimport add_squares
 from varifold.neighbours._neighbours cimport MOST, NeighboursModel
 from varifold.neighbours._rows cimport KeptRow
 
-from varifold._engine.state import per_slot
+from varifold._engine.state import fixed, per_slot
 
+cdef enum:
+    LEVELS = 128               # numbers of compared features that are told apart; 0 is all instances
 cdef double UNLIKE = 2.0       # squared difference of two unrelated standardised values
 cdef double RARE = 0.1         # features that fewer of the instances have are not compared
 cdef double ABSENT = 1e300     # marks an absent value in `dense`
+cdef double PRIOR = 5.0        # instances as usual as all ones that are added to those of a number of features
+cdef double SLOWEST = 0.001    # rate at which mean and variance follow, at least
+
+
+cdef inline Py_ssize_t level_of(Py_ssize_t n) noexcept nogil:
+    """Return where the statistics of instances with n compared features are: one each up to 8, then four by doubling."""
+    return n if n <= 8 else 8 + <Py_ssize_t> (4.0 * log2(n / 8.0))
+
+
+cdef struct Usual:
+    double count
+    double mean
+    double variance
+
+
+cdef inline void follow(Usual* usual, double distance) noexcept nogil:
+    """Add a distance to mean and variance."""
+    cdef double rate, step = distance - usual.mean
+    usual.count += 1.0
+    rate = max(1.0 / usual.count, SLOWEST)
+    usual.mean += rate * step
+    usual.variance = (1.0 - rate) * (usual.variance + rate * step * step)
 
 
 cdef class NeighboursDetectorModel(NeighboursModel):
-    """Mean distance of the k nearest; a feature that only one of two instances has counts as unrelated values."""
+    """Mean distance of the k nearest, standardised by that of instances with about as many features.
+
+    A feature that only one of two instances has counts as unrelated values. So an instance with many features is
+    farther from its neighbours than one with few, which differ in less; that is no evidence.
+    """
 
     cdef double* holders      # scratch [slot] instances of the window that have the feature
     cdef double* any_level    # scratch [slot of a column] instances of the window that have any of its strings
+    cdef Usual* usual         # [level] distances learned
     cdef Py_ssize_t compared  # features of the instance at hand that are compared
 
     def __cinit__(self, int k, Py_ssize_t window):
+        self.arrays.declare("usual", <double**> &self.usual, fixed(LEVELS, width=3, low=0))
         self.arrays.scratch(&self.holders, per_slot())
         self.arrays.scratch(&self.any_level, per_slot())
 
@@ -81,22 +112,57 @@ cdef class NeighboursDetectorModel(NeighboursModel):
         for i in range(held if self.compared else 0):
             self.total[i] = (self.total[i] + (self.compared - self.shared[i]) * UNLIKE) / self.compared
 
-    cdef void scores(self, View* v, double* out) noexcept nogil:
+    cdef double distance_of(self, View* v) noexcept nogil:
+        """Return the mean distance of the k nearest, 0 if nothing is compared."""
         cdef Py_ssize_t[MOST] place
         cdef int j, found = self.neighbours_of(v, place)
-        out[0] = 0.0
+        cdef double total = 0.0
         for j in range(found if self.compared else 0):
-            out[0] += self.total[place[j]] / found
+            total += self.total[place[j]]
+        return total / found if found else 0.0
+
+    cdef double expected(self, double* deviation) noexcept nogil:
+        """Return the mean distance of instances with as many compared features; write the deviation."""
+        cdef Usual* one = &self.usual[level_of(self.compared)]
+        cdef Usual* all = &self.usual[0]
+        cdef double share = one.count / (one.count + PRIOR)
+        deviation[0] = sqrt(all.variance + share * (one.variance - all.variance) + 1.0 / (all.count + 1.0))
+        return all.mean + share * (one.mean - all.mean)
+
+    cdef void scores(self, View* v, double* out) noexcept nogil:
+        cdef double mean, deviation, distance = self.distance_of(v)
+        out[0] = 0.0
+        if self.compared:
+            mean = self.expected(&deviation)
+            out[0] = (distance - mean) / deviation
+
+    cdef void learn(self, View* v, int y, double w) noexcept nogil:
+        cdef double score
+        self.learn_scored(v, y, w, &score, NULL)
+
+    cdef void learn_scored(self, View* v, int y, double w, double* scores, double* probs) noexcept nogil:
+        """Score the instance, then add its distance and keep it."""
+        cdef double mean, deviation, distance = self.distance_of(v)
+        scores[0] = 0.0
+        if self.compared:
+            mean = self.expected(&deviation)
+            scores[0] = (distance - mean) / deviation
+            follow(&self.usual[0], distance)
+            follow(&self.usual[level_of(self.compared)], distance)
+        NeighboursModel.learn(self, v, y, w)
 
     cdef void contributions(self, View* v, int label, double* out) noexcept nogil:
-        """Split the mean distance by feature."""
+        """Split the mean distance by feature, and what is usual evenly."""
         cdef Py_ssize_t[MOST] place
         cdef int j, found = self.neighbours_of(v, place)
         cdef Py_ssize_t i, a, held = self.kept.held()
         cdef KeptRow* r
-        cdef double d
+        cdef double d, mean, deviation
         memset(out, 0, v.n * sizeof(double))
-        for j in range(found if self.compared else 0):
+        if self.compared == 0:
+            return
+        mean = self.expected(&deviation)
+        for j in range(found):
             r = &self.row[place[j]]
             a = 0
             for i in range(v.n):
@@ -108,6 +174,9 @@ cdef class NeighboursDetectorModel(NeighboursModel):
                 if a < r.n and r.slot[a] == v.slot[i]:
                     d = (v.x[i] - r.x[a]) * (v.x[i] - r.x[a])
                 out[i] += d / self.compared / found
+        for i in range(v.n):
+            if self.compares(v, i, held):
+                out[i] = (out[i] - mean / self.compared) / deviation
 
     cdef double magnitude(self, int32_t slot) noexcept nogil:
         return self.holders[slot]

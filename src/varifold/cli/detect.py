@@ -13,11 +13,12 @@ from varifold.base import load
 from varifold.base.learner import is_detector
 from varifold.base.nested import make_learner
 from varifold.base.plural import plural
-from varifold.cli import remembered, source
+from varifold.cli import keyed, remembered, source
 from varifold.cli.numbers import natural, share
 from varifold.cli.output import number, print_json, table
 from varifold.cli.targets import check_target
 from varifold.cli.writers import FORMATS, open_writer
+from varifold.ensemble.per_key import by_key
 from varifold.errors import ParameterError
 from varifold.streams import Batch
 
@@ -40,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "--model", metavar="NAME", help="a detector, NAME:key=value sets its parameters (default autodetector)"
     )
     parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
+    parser.add_argument("--key", metavar="COL", help="one detector per value of this column, such as a device")
     parser.add_argument("--rate", type=share, help="share of usual rows that may be alarms (default 0.01)")
     source.add_reading_options(parser)
     out = parser.add_argument_group("output")
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     args.target_type = args.target_type or "class"
     from varifold.streams import read
 
-    stream = read(args.files, target=args.target, unlabelled="keep", **source.reading_options(args))
+    stream = read(args.files, target=args.target, unlabelled="keep", key=args.key, **source.reading_options(args))
     seen = _Seen()
     if args.out is None:
         for batch in stream.batches():
@@ -93,12 +95,15 @@ def make_detector(model: str | None, rate: float | None) -> Any:
 
 def _detector(args: argparse.Namespace) -> Any:
     if args.load is None:
-        return make_detector(args.model, args.rate)
-    if args.model is not None:
-        raise ParameterError("--load continues a saved detector: leave out --model")
+        detector = make_detector(args.model, args.rate)
+        return detector if args.key is None else by_key(detector, args.key)
+    for option in ("model", "key"):
+        if getattr(args, option) is not None:
+            raise ParameterError(f"--load continues a saved detector: leave out --{option}")
     detector = load(args.load)
     if not is_detector(detector):
         raise ParameterError(f"{args.load} holds a {type(detector).__name__}, which is no detector")
+    args.key = keyed.field_of(detector)
     remembered.apply_saved_options(args, detector.reading, remembered.columns_of(args.files))
     return detector
 
@@ -133,6 +138,8 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
         record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
         if batch.times is not None:
             record[args.time] = batch.times[i]
+        if args.key is not None:
+            record[args.key] = x[args.key]
         if args.target is not None:
             record[args.target] = labels[i]
         score, p = detector.score_and_p_value_one(x)

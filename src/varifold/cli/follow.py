@@ -262,7 +262,9 @@ def _print_summary(follower: Any) -> None:
     """Report what was done, and if no line had the target, which may be misspelled."""
     state = follower.state
     error = state.monitor.error
-    scored = f", error {error.mean:.3g} over {plural(error.scored, 'prediction')}" if error.scored else ""
+    # where labels are requested, the error among them is biased: the estimate below replaces it
+    counts = error.scored and state.asking is None
+    scored = f", error {error.mean:.3g} over {plural(error.scored, 'prediction')}" if counts else ""
     rejected = f", {follower.rejected:,} rejected" if follower.rejected else ""
     waiting = f", {len(state.waiting):,} waiting for a label"
     if state.detects:
