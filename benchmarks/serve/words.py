@@ -2,7 +2,7 @@
 
 The state of a model is driven without HTTP and disk, so that a million instances take minutes.
 
-python -m benchmarks.serve.words [--instances 1000000] [--method arow] [--max-features 500] [--key]
+python -m benchmarks.serve.words [--instances 1000000] [--method arow] [--max-features 500] [--key [--max-keys 1000]]
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ async def run(args: argparse.Namespace) -> None:
     """Print the figures ten times."""
     rng = random.Random(1)
     models = Models(Path(tempfile.mkdtemp(prefix="varifold-words-")), Policy(), Limits(), lambda reason: None)
-    model = await models.create("m", args.method, {"max_features": args.max_features}, "key" if args.key else None)
+    params, keyed = {"max_features": args.max_features}, ("key", None, args.max_keys) if args.key else ()
+    model = await models.create("m", args.method, params, *keyed)
     alerts = Alerts(models, AlertRules())
     step = args.instances // 10
     for k in range(10):
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--method", default="arow")
     parser.add_argument("--max-features", type=int, default=500)
     parser.add_argument("--key", action="store_true", help="every instance is of a new device")
+    parser.add_argument("--max-keys", type=int, default=1_000)
     asyncio.run(run(parser.parse_args()))
 
 

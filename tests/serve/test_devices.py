@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,24 @@ def test_a_sensor_of_one_device_falls_silent() -> None:
     assert seven is not None
     assert {row["name"]: row["presence"] for row in devices.sensors(seven)} == {"heat": "silent", "load": "here"}
     assert run(devices, range(60, 80), range(60)) == [("sensor-back", 7, "heat")]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_errors_that_differ_by_chance_are_no_alert(share: float) -> None:
+    """Sixty devices, half an hour with a reading every half a second; then one is wrong most of the time."""
+    rng, devices = random.Random(1), Devices()
+    for key in range(60):
+        devices.observe(key, X, 0)
+    for second in range(1_800):
+        for key in range(60):
+            for _ in range(2):
+                devices.scored(key, float(rng.random() < share))
+        if second % 5 == 0:
+            devices.compare_errors(shares=True)
+    assert devices.check(0) == []
+    for _ in range(60):  # half a minute
+        devices.scored(7, float(rng.random() < 0.8))
+    assert [one[:2] for one in kinds(devices.check(0))] == [("device-error", 7)]
 
 
 def test_the_error_of_one_device_is_far_above_the_others() -> None:

@@ -35,9 +35,13 @@ _BACK = 3
 """Instances after which what was silent counts as back."""
 _CHECK = 4
 """Instances of a device between two looks for silent sensors."""
-_SCORED = 20
+_SCORED = 50
 """Scored predictions from which an error is compared."""
 _FAST, _SLOW = 1.0 / 20.0, 1.0 / 500.0
+_ERROR = 1.0 / 50.0
+"""Part of the newest loss in a recent error: with 1/20 chance alone made a false alert in 35,000 readings."""
+_ABOVE = 0.25
+"""Least distance from the median of a share of wrong predictions that is high."""
 _ORDER: dict[Status, int] = {"silent": 0, "error": 1, "sensor": 2, "ok": 3}
 
 
@@ -205,7 +209,7 @@ class Devices:
         if device is None:
             return
         device.scored += 1
-        device.error += max(_FAST, 1.0 / device.scored) * (loss - device.error)
+        device.error += max(_ERROR, 1.0 / device.scored) * (loss - device.error)
         device.usual += max(_SLOW, 1.0 / device.scored) * (loss - device.usual)
         bound = self._bound
         if bound is None or device.scored < _SCORED:
@@ -242,7 +246,7 @@ class Devices:
             return
         middle = statistics.median(errors)
         spread = 1.4826 * statistics.median(abs(error - middle) for error in errors)
-        self._bound = middle + max(5.0 * spread, 0.2 if shares else 2.0 * middle)
+        self._bound = middle + max(5.0 * spread, _ABOVE if shares else 2.0 * middle)
 
     def counts(self) -> dict[str, int]:
         """Count devices by status."""
