@@ -3,7 +3,7 @@
     varifold bench run natural --store natural.sqlite      # about 17 CPU-minutes; only what is not done yet
     python -m benchmarks.natural_page natural.sqlite       # benchmarks/natural.json, the tables and the pictures
 
-Figures that the store lacks stay as they are, with the pictures that need them: one learner can be run alone.
+Figures that the store lacks stay as they are, with the pictures that need them, which is printed: one learner can be run alone.
 The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is not. A test
 compares it with benchmarks/natural.json.
 """
@@ -162,8 +162,11 @@ def pictures(filled: list[Any]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     for one in filled:
         for data in one.table.data:
-            numbers = [one.number(one.table.settings[0], data, name, "default") for name in DRAWN.get(data.name, ())]
-            if not numbers or not all(numbers):
+            drawn = DRAWN.get(data.name, {})
+            lacking = [name for name in drawn if not one.number(one.table.settings[0], data, name, "default")]
+            if lacking:
+                print(f"{data.name}: the picture stays as it is; the store lacks {', '.join(lacking)}")
+            if lacking or not drawn:
                 continue
             times = datasets.load(data.load).times
             name = data.name.replace(" ", "-")

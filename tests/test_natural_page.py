@@ -46,7 +46,7 @@ def test_the_ranks_are_those_of_the_figures(script: Any) -> None:
 
 @pytest.mark.real_data
 def test_a_store_of_one_learner_changes_only_its_figures(
-    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(script, "PICTURES", tmp_path)
     monkeypatch.setattr(script.subprocess, "check_output", lambda *args, **options: "1234567\n")
@@ -56,6 +56,7 @@ def test_a_store_of_one_learner_changes_only_its_figures(
     earlier = json.loads(script.FIGURES.read_text())
     old = earlier["cells"].pop("electricity | arow")
     found = script.collect(store, earlier)
+    assert "football-odds: the picture stays as it is; the store lacks auto, LightGBM refit, " in capsys.readouterr().out
     new = found["cells"].pop("electricity | arow")
     assert found["cells"] == earlier["cells"]
     assert (found["gaps"], found["commit"]) == (earlier["gaps"], earlier["commit"])
