@@ -41,6 +41,12 @@ def test_one_stream_is_not_judged_where_print_has_no_deviation(capsys):
     assert len(re.findall(r"accuracy +0\.\d+ +nan +0\.\d+ +needs more streams +cwfe", out)) == 1
 
 
+@pytest.mark.real_data
+def test_the_only_setting_of_a_method_may_be_left_out(capsys):
+    assert main(["run", "--as-paper", "ovfm-2", "--data", "wbc", "--model", "OLSF", "--repeats", "1"]) == 0
+    assert "OVFM, Table II, trapezoidal, wbc, OLSF, as paper; 1 of 10 repeats" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import pyarrow as pa
 import pytest
 from river import linear_model
 
@@ -633,3 +634,17 @@ def test_a_name_that_two_rows_use_for_different_features_changes_nothing() -> No
         assert model.to_bytes() == before
         model.learn_many([{"d": 1, "f=v": 1.0}, {"d": 2, "f": "v"}], *truth)  # keys have features of their own
         assert model.steps == 2
+
+
+@pytest.mark.parametrize("framed", [False, True], ids=["dicts", "table"])
+def test_labels_and_targets_may_be_columns_of_pyarrow(framed: bool) -> None:
+    rows = [{"d": "u", "a": 1.0}, {"d": "v", "a": 2.0}, {"d": "u", "a": 3.0}]
+    X = pa.Table.from_pylist(rows) if framed else rows
+    for make, model, column in (
+        (PerKey, "arow", ["p", "q", None]),
+        (PerKeyRegressor, "arowregressor", [1.0, 2.0, None]),
+    ):
+        found, expected = make(model, "d"), make(model, "d")
+        found.learn_many(X, pa.chunked_array([column]))
+        expected.learn_many(rows, column)
+        assert found.to_bytes() == expected.to_bytes()

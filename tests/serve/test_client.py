@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.serve.server import Server, instance
@@ -55,6 +56,12 @@ def test_many_at_once(remote: RemoteClassifier) -> None:
     assert remote.steps == 100
     with pytest.raises(DataError, match="instance 1: column 'a' holds a list"):
         remote.learn_many([{"f0": 1.0}, {"a": [1]}], ["up", "up"])
+
+
+def test_labels_may_be_a_column_of_pyarrow(remote: RemoteClassifier) -> None:
+    frame = pa.table({"a": [1.0, -1.0] * 5, "y": ["up", "down"] * 5})
+    remote.learn_many(frame.select(["a"]), frame["y"])
+    assert remote.predict_one({"a": 1.0}) == "up"
 
 
 def test_labels_of_other_types_come_back_as_they_were(remote: RemoteClassifier) -> None:

@@ -24,8 +24,8 @@ VERDICTS = {"+": "better", "~": "equal within two standard errors", "-": "worse"
 def run(args: argparse.Namespace) -> int:
     """Run the candidates of one as-paper cell, and print them with the printed number.
 
-    --data names the data set as the table does, --model its method and --scenario its setting; what the table has only
-    one of may be left out.
+    --data names the data set as the table does, --model its method and --scenario its setting; what there is only one
+    of may be left out.
     """
     table = find_table(args.as_paper)
     if table.parameters:
@@ -35,10 +35,9 @@ def run(args: argparse.Namespace) -> int:
             raise ParameterError(f"--{option} cannot be combined with --as-paper, whose table decides how to run")
     if args.files or args.data is None:
         raise ParameterError("--as-paper needs a data set of the table: --data NAME")
-    setting = _chosen("--scenario", None if args.scenario == "none" else args.scenario, table.settings)
     data = _chosen("--data", args.data, table.data)
     method = _chosen("--model", args.model, table.methods)
-    slot = _slot(table, setting, data, method, args.repeats)
+    slot = _slot(table, data, method, None if args.scenario == "none" else args.scenario, args.repeats)
     rows = []
     for cells in slot.cells.values():
         text = cells[0].model
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             )
     cell = next(iter(slot.cells.values()))[0]
     done = f"{len(cells)} of {table.repeats} repeats"
-    print(f"{table.title}, {setting.name}, {data.name}, {method.name}, as paper; {done}")
+    print(f"{table.title}, {slot.setting.name}, {data.name}, {method.name}, as paper; {done}")
     print(f"stream {cell.scenario}, scale {cell.scale}, learner with {cell.overrides}\n")
     print(text_table(["metric", "mean", "std", "printed", "ours is", "learner"], rows, left=1))
     return 0
@@ -77,15 +76,18 @@ def _printed(slot: Slot, table: Table, number: Number, metric: str) -> list[str]
     return [f"{printed.mean:.4f}", VERDICTS[verdict.sign] if verdict is not None else "needs more streams"]
 
 
-def _slot(table: Table, setting: Setting, data: Data, method: Method, repeats: int) -> Slot:
+def _slot(table: Table, data: Data, method: Method, scenario: str | None, repeats: int) -> Slot:
     """Return what the table runs for its as-paper number of this method; raise an error that lists those it has."""
-    of_method = [slot for slot in table.slots(repeats) if (slot.method, slot.column) == (method.name, "paper")]
-    for slot in of_method:
-        if (slot.setting, slot.data) == (setting, data):
+    slots = [slot for slot in table.slots(repeats) if (slot.method, slot.column) == (method.name, "paper")]
+    slots = [slot for slot in slots if slot.data == data]
+    settings = [slot.setting for slot in slots] if scenario is None and slots else table.settings
+    setting = _chosen("--scenario", scenario, settings)
+    for slot in slots:
+        if slot.setting == setting:
             if slot.gap:
                 raise ParameterError(f"{table.name} has no such number: {slot.gap}")
             return slot
-    others = ", ".join(dict.fromkeys(slot.setting.name for slot in of_method if slot.data == data))
+    others = ", ".join(slot.setting.name for slot in slots)
     raise ParameterError(
         f"{table.name} has no as-paper number of {method.name} on {data.name}, {setting.name}"
         + (f"; it has one with --scenario {others}" if others else "")
