@@ -3,9 +3,9 @@
     varifold bench run natural --store natural.sqlite      # about 17 CPU-minutes; only what is not done yet
     python -m benchmarks.natural_page natural.sqlite       # benchmarks/natural.json, the tables and the pictures
 
-Figures that the store lacks stay as they are, with the pictures that need them, which is printed: one learner can be run alone.
-The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is not. A test
-compares it with benchmarks/natural.json.
+Figures that the store lacks stay as they are, with the pictures that need them, which is printed: one learner can be
+run alone. The prose of both files is written by hand; what is between `<!-- natural: ... -->` and `<!-- end -->` is
+not. A test compares it with benchmarks/natural.json.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_a_store_of_one_learner_changes_only_its_figures(
     earlier = json.loads(script.FIGURES.read_text())
     old = earlier["cells"].pop("electricity | arow")
     found = script.collect(store, earlier)
-    assert "football-odds: the picture stays as it is; the store lacks auto, LightGBM refit, " in capsys.readouterr().out
+    assert "football-odds: the picture stays as it is; the store lacks auto, " in capsys.readouterr().out
     new = found["cells"].pop("electricity | arow")
     assert found["cells"] == earlier["cells"]
     assert (found["gaps"], found["commit"]) == (earlier["gaps"], earlier["commit"])
