@@ -165,6 +165,7 @@ soak: .venv/installed
 
 words: .venv/installed
 	$(BIN)/python -m benchmarks.serve.words
+	$(BIN)/python -m benchmarks.serve.words --key --instances 300000
 
 fleet: .venv/installed
 	$(BIN)/python -m benchmarks.serve.fleet --picture .venv/fleet.png

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,29 @@ def test_errors_that_differ_by_chance_are_no_alert(share: float) -> None:
     for _ in range(60):  # half a minute
         devices.scored(7, float(rng.random() < 0.8))
     assert [one[:2] for one in kinds(devices.check(0))] == [("device-error", 7)]
+
+
+def test_devices_that_send_when_something_happens_are_not_silent_by_chance() -> None:
+    """Sixty devices with pauses of five seconds on average, at random; five hours. Then all fall silent."""
+    rng, devices = random.Random(2), Devices()
+    sent = sorted((at, key) for key in range(60) for at in _arrivals(rng, 5_000.0, 18_000_000.0))
+    found, checked = [], 0
+    for at, key in sent:
+        devices.observe(key, X, int(at))
+        if at > checked + 1_000:
+            checked = int(at)
+            found += devices.check(checked)
+    assert found == []
+    silent = devices.check(18_000_000 + 200_000)
+    assert {one.kind for one in silent} == {"device-silent"}
+    assert len(silent) == 60
+
+
+def _arrivals(rng: random.Random, mean: float, end: float) -> Iterator[float]:
+    at = rng.expovariate(1.0 / mean)
+    while at < end:
+        yield at
+        at += rng.expovariate(1.0 / mean)
 
 
 def test_the_error_of_one_device_is_far_above_the_others() -> None:

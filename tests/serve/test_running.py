@@ -24,6 +24,7 @@ from websockets.sync.client import connect
 
 from tests.serve.server import Server, instance
 from varifold.cli import main
+from varifold.serve.client import RemoteClassifier, ServerError
 from varifold.serve.http.protocol import Certificate, accept_tls
 
 CONFIG = """
@@ -133,7 +134,9 @@ def served_name(server: Server) -> str:
     return shown.stdout.decode().rpartition("=")[2].strip()
 
 
-def test_tls_and_a_new_certificate(make_server: Callable[..., Server], tmp_path: Path) -> None:
+def test_tls_and_a_new_certificate(
+    make_server: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cert, key = certificate(tmp_path, "first")
     tokens = tmp_path / "tokens"
     tokens.write_text("write oldoldoldoldoldold\n")
@@ -142,6 +145,13 @@ def test_tls_and_a_new_certificate(make_server: Callable[..., Server], tmp_path:
     with httpx.Client(base_url=server.url, verify=context) as client:
         assert client.get("/healthz").status_code == 200
     assert served_name(server) == "first"
+    token = "oldoldoldoldoldold"
+    started = time.monotonic()
+    with pytest.raises(ServerError, match="SSL_CERT_FILE names the certificates of a private authority"):
+        RemoteClassifier(server.url, "m", method="arow", token=token)
+    assert time.monotonic() - started < 15  # not tried again for half a minute
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    RemoteClassifier(server.url, "m", method="arow", token=token).close()
     for old, new in zip((cert, key), certificate(tmp_path, "second"), strict=True):
         old.write_bytes(new.read_bytes())
     tokens.write_text("nothing\n")  # which does not keep the certificate from being read

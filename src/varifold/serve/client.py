@@ -248,8 +248,11 @@ class _Retries:
         """Note that the server could not be reached; raise an error if that was the last attempt."""
         from httpx import UnsupportedProtocol
 
-        if isinstance(error, UnsupportedProtocol) or not self._may_repeat():
-            raise ServerError(f"{self._url} cannot be reached: {error or type(error).__name__}") from error
+        text = str(error) or type(error).__name__
+        untrusted = "CERTIFICATE_VERIFY_FAILED" in text
+        if untrusted or isinstance(error, UnsupportedProtocol) or not self._may_repeat():
+            remedy = "; SSL_CERT_FILE names the certificates of a private authority" if untrusted else ""
+            raise ServerError(f"{self._url} cannot be reached: {text}{remedy}") from error
         self._repeated = True
 
     def _may_repeat(self) -> bool:

@@ -30,7 +30,7 @@ _REGULAR = 10
 _LEAST_SILENCE = 5_000
 """Milliseconds of silence that are never worth an alert."""
 _TIMES = 10
-"""How many times the usual pause a silence is."""
+"""How many times the usual pause a silence is; of a device, with the spread of its pauses added."""
 _BACK = 3
 """Instances after which what was silent counts as back."""
 _CHECK = 4
@@ -57,8 +57,8 @@ class Device:
     """Counts of one device."""
 
     _STORED = (
-        "instances", "labels", "first", "last", "pause", "scored", "error", "usual", "delay", "silent", "high",
-        "since_back", "sensors", "silent_sensors",
+        "instances", "labels", "first", "last", "pause", "spread", "scored", "error", "usual", "delay", "silent",
+        "high", "since_back", "sensors", "silent_sensors",
     )  # fmt: skip
     __slots__ = (*_STORED, "prediction")
 
@@ -69,6 +69,8 @@ class Device:
         self.last = now
         self.pause = 0.0
         """Usual milliseconds between two instances."""
+        self.spread = 0.0
+        """Usual distance of a pause from that: 0 for a device that sends regularly."""
         self.scored = 0
         self.error = 0.0
         self.usual = 0.0
@@ -93,7 +95,7 @@ class Device:
     @property
     def longest(self) -> float:
         """Milliseconds of silence after which the device counts as silent."""
-        return max(_LEAST_SILENCE, _TIMES * self.pause)
+        return max(_LEAST_SILENCE, _TIMES * (self.pause + self.spread))
 
     def dump(self) -> list[Any]:
         """Return what is stored: all but the last prediction."""
@@ -150,7 +152,9 @@ class Devices:
                 device.silent = False
                 self._add("device-back", key)
         elif n > 1 and now >= device.last:  # or the clock was set back
-            device.pause += max(_FAST, 1.0 / (n - 1)) * (now - device.last - device.pause)
+            pause, part = now - device.last, max(_FAST, 1.0 / (n - 1))
+            device.pause += part * (pause - device.pause)
+            device.spread += part * (abs(pause - device.pause) - device.spread)
         device.last = now
         sensors = device.sensors
         for name, value in x.items():
