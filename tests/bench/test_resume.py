@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from varifold.bench.runner import Progress, run
 from varifold.bench.store import ResultStore
+from varifold.bench.study import define, study_table
 
 TIMES = ("seconds", "wall", "cpu")
 """Fields of an outcome that differ from run to run."""
@@ -123,3 +125,13 @@ def test_nothing_is_run_twice(finished):
     assert start(finished).wait() == 0
     with ResultStore(path) as store:
         assert str(store.outcomes(None)) == str(first), "times would differ"
+
+
+def test_no_time_is_left_when_all_cells_are_done(tmp_path: Path) -> None:
+    study = study_table("", define(["synthetic"], None, "olvf,pa,arow", "none", 1, None))
+    seen: list[Progress] = []
+    with ResultStore(tmp_path / "store.sqlite") as store:
+        run([study], store, progress=seen.append)
+    assert [p.done for p in seen] == [1, 2, 3]
+    assert seen[0].left
+    assert seen[-1].left == 0.0

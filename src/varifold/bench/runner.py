@@ -170,11 +170,11 @@ class _Clock:
             self._add(cell, outcome.wall)
 
     def left(self) -> float | None:
-        """Return the seconds left; computed at most once a second."""
+        """Return the seconds left; computed at most once a second, and at the end."""
         now = perf_counter()
         if not self.every.count:
             return None
-        if now - self.estimate[0] >= _SECONDS:
+        if now - self.estimate[0] >= _SECONDS or not self.todo.total():
             self.estimate = (now, sum(n * self._expected(kind) for kind, n in self.todo.items()) / max(1, self.jobs))
         return self.estimate[1]
 
