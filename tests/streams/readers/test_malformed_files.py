@@ -90,6 +90,11 @@ def test_a_json_array_is_rejected_with_what_to_do(tmp_path, text):
         list(streams.read(path, target="y").blocks())
 
 
+def test_a_folder_is_rejected_with_what_to_do(tmp_path):
+    with pytest.raises(DataError, match=r"is a folder; name its files in their order, such as .*\*\.csv"):
+        list(streams.read(tmp_path, target="y").blocks())
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_fails_with_file_and_line(name):
     with pytest.raises(DataError, match=re.escape(BAD[name])):

@@ -110,6 +110,8 @@ def open_source(path: str | os.PathLike[str], *, format: str | None, encoding: s
         stream, found = _recognised("standard input", _decoded(unpacked, encoding), format)
         return Source("standard input", stream, found, None, None)
     place = Path(name)
+    if place.is_dir():
+        raise DataError(f"{name} is a folder; name its files in their order, such as {place / '*.csv'}")
     try:
         file = place.open("rb")
     except OSError as error:
