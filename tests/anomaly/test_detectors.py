@@ -111,3 +111,35 @@ def test_explaining_a_wide_instance_takes_bounded_time(name: str) -> None:
         without = {feature: value for feature, value in narrow.items() if feature != left_out}
         expected = model.score_one(narrow) - model.score_one(without)
         assert model.explain_one(narrow).get(left_out, 0.0) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["taildetector", "neighboursdetector", "autodetector"])
+def test_stuck_sensors_are_no_alarm_without_end(name: str) -> None:
+    """Means that still follow let the scores creep upwards, each above all others; the rate holds all the same."""
+    X = np.random.default_rng(0).normal(size=(6000, 4))
+    X[2000:] = 0.3
+    _, p = varifold.detectors[name]().run_block(varifold.to_block(X))
+    assert (p[2000:3000] <= 0.01).mean() < 0.04
+    assert (p[3000:] <= 0.01).mean() < 0.015  # 1 for TailDetector if a score above all others always is an alarm
+
+
+def test_a_score_above_all_others_is_an_alarm_after_a_burst() -> None:
+    """Except while scores creep."""
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=3000)
+    scores[1000:1200] += 5.0 * rng.random(200)
+    alarms, oracle = Alarms(), OracleAlarms()
+    for t, score in enumerate(scores.tolist()):
+        assert alarms.p_value_of(score) == pytest.approx(oracle.p_value(score), rel=1e-9), t
+        alarms.add(score)
+        oracle.observe(score)
+    assert alarms.p_value_of(50.0) <= 0.01
+    hits = 0
+    for t in range(1000):
+        score = 10.0 + t / 100
+        alarm = alarms.p_value_of(score) <= 0.01
+        assert alarm == (oracle.p_value(score) <= 0.01), t
+        hits += alarm
+        alarms.add(score)
+        oracle.observe(score)
+    assert 15 < hits < 25

@@ -390,6 +390,8 @@ def test_a_leaderboard_of_ones_own_is_run_and_extended(mixed: str, capsys, tmp_p
     assert main([*argv, "--only", "made", "--method", "arow"]) == 0
     with pytest.raises(UnknownNameError, match="no learner 'arrow' in these tables; did you mean arow"):
         _narrowed([find_table("board.toml")], None, ["arrow"])
+    (table,) = _narrowed([find_table("anomaly")], None, ["autodetector", "LODA"])
+    assert [method.name for method in table.methods] == ["AutoDetector", "LODA"]
 
 
 def test_the_best_is_first_and_marked(mixed: str, tmp_path: Path):

@@ -69,6 +69,16 @@ def test_alarms_have_the_time_and_the_values(capsys: pytest.CaptureFixture[str],
     assert worst["because"].startswith("heat=95.25 +")
 
 
+def test_a_label_is_kept_where_the_output_has_its_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, out = tmp_path / "pump.csv", tmp_path / "out.csv"
+    path.write_text("\n".join(["load,anomaly", *(f"{t % 7},{'yes' if t % 50 == 49 else 'no'}" for t in range(200))]))
+    assert main(["detect", str(path), "--target", "anomaly", "--out", str(out)]) == 0
+    assert "4 of 200 labelled rows are known anomalies, anomaly 'yes'" in capsys.readouterr().out
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [row["anomaly (input)"] for row in rows].count("yes") == 4
+    assert {row["anomaly"] for row in rows} <= {"True", "False"}
+
+
 def test_each_device_has_its_own_detector(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """What is usual for one pump is unusual for another."""
     rng = random.Random(2)

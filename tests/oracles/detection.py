@@ -25,6 +25,11 @@ class RecentScores:
     def keep(self, score):
         self.scores = [*self.scores, score][-self.most :]
 
+    def creep(self):
+        """Return whether ten of the last hundred of at least 500 scores were above all before them."""
+        n = len(self.scores)
+        return n >= 500 and sum(self.scores[i] > max(self.scores[:i]) for i in range(n - 100, n)) >= 10
+
 
 class Alarms:
     """P-values: the smallest rate whose level is at least the conformal p-value, interpolated."""
@@ -61,7 +66,8 @@ class Alarms:
                 if equal and p > rate:  # a part of the equal scores is within the level
                     alarm = max(highest - larger, 0.0) / ((equal + 1) / (len(scores) + 1))
                 self.levels[j] += rate / 5 * (rate - alarm)
-                self.levels[j] = min(max(self.levels[j], lowest if rate > 0.002 else -1.0), 0.5)
+                free = rate < 0.005 or self.levels[j] >= lowest or self.recent.creep()
+                self.levels[j] = min(max(self.levels[j], -1.0 if free else lowest), 0.5)
         self.recent.keep(score)
 
 

@@ -322,9 +322,11 @@ def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None =
     """Restrict the tables to these data sets and learners."""
     if methods:
         everyone = {name for table in wanted for name in [*(m.name for m in table.methods), *table.also]}
+        spelled = {name.lower(): name for name in everyone}
         for name in methods:
-            if name not in everyone:
+            if name.lower() not in spelled:
                 raise UnknownNameError(f"no learner {name!r} in these tables{nearest(name, sorted(everyone))}")
+        methods = [name if name in everyone else spelled[name.lower()] for name in methods]
         wanted = [table for table in (_with_methods(table, methods) for table in wanted) if table.methods or table.also]
     if not only:
         return wanted

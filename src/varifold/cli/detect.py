@@ -24,6 +24,7 @@ from varifold.streams import Batch
 
 _MOST = 10
 """Rows that the table shows."""
+_OWN = ("row", "score", "p_value", "anomaly", "because")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -135,13 +136,14 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
     """Score and learn the rows of a batch; one record each."""
     labels = batch.block.y
     for i, x in enumerate(batch.block.rows()):
-        record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        record: dict[str, Any]
+        record = {"row": before + i + 1} if batch.ids is None else {_named(args.id): batch.ids[i]}
         if batch.times is not None:
-            record[args.time] = batch.times[i]
+            record[_named(args.time)] = batch.times[i]
         if args.key is not None:
-            record[args.key] = x[args.key]
+            record[_named(args.key)] = x[args.key]
         if args.target is not None:
-            record[args.target] = labels[i]
+            record[_named(args.target)] = labels[i]
         score, p = detector.score_and_p_value_one(x)
         record |= {"score": score, "p_value": p, "anomaly": p <= args.rate}
         if args.explain:
@@ -149,6 +151,11 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
             record["because"] = "; ".join(f"{_with_value(name, x)} {part:+.3g}" for name, part in parts)
         detector.learn_one(x)
         yield record
+
+
+def _named(column: str) -> str:
+    """Return the name of an input column in the output, where some names are taken."""
+    return f"{column} (input)" if column in _OWN else column
 
 
 def _with_value(name: Any, x: dict[Any, Any]) -> str:

@@ -5,8 +5,9 @@ scores are exchangeable. Drift, outages and new features shift scores for a whil
 up to which the first estimate is an alarm is adapted (adaptive conformal inference, Gibbs and Candès 2021):
 ``level += rate / 5 * (rate - alarm)``. Over any stretch of the stream, the number of alarms then differs from that
 expected by at most the change of the level over ``rate / 5``. For rates above .002 the level stays at .002 at least,
-and from 500 scores on at the share of one of them, so that a burst of alarms does not hide a score above all others; it
-stays at one half at most, so that no score below the median is an alarm. The p-value is the rate whose level equals the
+and from 500 scores on at the share of one of them, so that a burst of alarms does not hide a score above all others;
+except while scores creep upwards, as where a sensor is stuck and a mean still follows, when each is above all others. The
+level stays at one half at most, so that no score below the median is an alarm. The p-value is the rate whose level equals the
 first estimate, interpolated between two rates: it is at most a rate exactly if there is an alarm at this rate.
 
 Among equal scores a level that lies between the shares of larger ones and of those at least as large would be an alarm
@@ -26,6 +27,22 @@ cdef double[RATES] RATE = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 cdef double STEP = 0.2     # of a level, in rates
 cdef double LOWEST = 0.002  # of a level, for larger rates, while one score is a larger share
 cdef double HIGHEST = 0.5   # a score below the median is no alarm
+cdef enum:
+    LATEST = 100            # scores, of which
+    CREEPING = 10           # so many were above all before if scores creep; by chance it is one in ten times
+
+
+cdef bint creep(RecentScores recent) noexcept nogil:
+    """Return whether many of the latest scores were above all before them."""
+    cdef Py_ssize_t i, n = recent.place[0], first = recent.place[1] if n == MOST_SCORES else 0
+    cdef double score, largest = recent.ring[first] if n else 0.0
+    cdef int records = 0
+    for i in range(1, n):
+        score = recent.ring[(first + i) % MOST_SCORES]
+        if score > largest:
+            largest = score
+            records += i >= n - LATEST
+    return records >= CREEPING
 
 
 cdef class Alarms:
@@ -59,6 +76,7 @@ cdef class Alarms:
         cdef Py_ssize_t n = self.recent.place[0], smaller, up_to
         cdef double p, larger, share, alarm, level = 0.0
         cdef double lowest = min(LOWEST, 1.0 / (min(n + 1, MOST_SCORES) + 1.0))  # the share of a score above all
+        cdef double bound = 2.0     # the lowest level, once it is needed
         cdef int j
         if n:
             p = self.p_value(score)
@@ -70,7 +88,11 @@ cdef class Alarms:
                 level = max(level, self.level[j])    # the level of a larger rate is not below that of a smaller one
                 alarm = 1.0 if p <= RATE[j] else max(level - larger, 0.0) / (share - larger) if share > larger else 0.0
                 self.level[j] += STEP * RATE[j] * (RATE[j] - alarm)
-                self.level[j] = min(max(self.level[j], lowest if RATE[j] > LOWEST else -1.0), HIGHEST)
+                if self.level[j] < lowest and RATE[j] > LOWEST:
+                    if bound > 1.0:
+                        bound = -1.0 if n >= 5 * LATEST and creep(self.recent) else lowest
+                    self.level[j] = max(self.level[j], bound)
+                self.level[j] = min(max(self.level[j], -1.0), HIGHEST)
         self.recent.keep(score)
 
     def p_value_of(self, double score):
