@@ -201,6 +201,11 @@ def test_no_whole_number_overflows_compiled_code(name: str) -> None:
                 cls(**{parameter: value})
 
 
+def test_a_whole_bound_is_written_with_all_digits() -> None:
+    with pytest.raises(ParameterError, match=r"must be an int >= 1 and <= 2147483647\. Got 2147483648 instead"):
+        varifold.ORF3V(grace=2**31)
+
+
 METHODS: dict[str, Any] = {**varifold.models, **varifold.detectors, **transformers}
 
 

@@ -26,12 +26,17 @@ class Constraint(Protocol):
         """Describe the allowed values, as in 'must be ...'."""
 
 
+def _written(bound: float) -> str:
+    """Write a bound so that it can be typed: whole ones with all of their digits."""
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
 def _bounds(low: float | None, high: float | None, open_low: bool) -> str:
     parts = []
     if low is not None:
-        parts.append(f"{'>' if open_low else '>='} {low:g}")
+        parts.append(f"{'>' if open_low else '>='} {_written(low)}")
     if high is not None:
-        parts.append(f"<= {high:g}")
+        parts.append(f"<= {_written(high)}")
     return " and ".join(parts)
 
 
