@@ -330,18 +330,19 @@ def test_payloads_are_mapped_by_the_rules_of_the_model(
 
 @pytest.mark.mosquitto
 def test_a_prediction_whose_topic_is_too_long_is_not_published(make_server: Callable[..., Server], broker: int) -> None:
+    """The parts of a topic are taken as they are, also one that reads like the name of another."""
     topics = ["--readings", "{site}/{key}/up", "--predictions", "{site}{site}/{key}"]
     server = make_server("--mqtt", f"127.0.0.1:{broker}", *topics, "--mqtt-method", "arow").start()
     server.wait_for_line("connected to the broker")
 
     async def main() -> dict[str, Any]:
         async with aiomqtt.Client("127.0.0.1", broker) as client:
-            await client.subscribe("aa/+", qos=1)
-            for site in ("s" * 40_000, "a"):
+            await client.subscribe("{key}{key}/+", qos=1)
+            for site in ("s" * 40_000, "{key}"):
                 await client.publish(f"{site}/pump/up", b'{"load": 1.0}', qos=1)
             return await asyncio.wait_for(anext(_answers(client)), 10)
 
-    assert asyncio.run(main())["topic"] == "aa/pump"
+    assert asyncio.run(main())["topic"] == "{key}{key}/pump"
     server.wait_for_line("the topic of its prediction has more than 65,535 bytes")
     assert server.stop() == 0
 

@@ -201,9 +201,8 @@ class MqttBridge(bridge.Bridge):
         client._client.ack(message.mid, message.qos)
 
     async def _publish(self, client: aiomqtt.Client, message: aiomqtt.Message, prediction: dict[str, Any]) -> None:
-        target = str(self.topics.predictions)
-        for name, part in parts_of(self.topics.readings, message.topic.value).items():
-            target = target.replace(f"{{{name}}}", part)
+        parts = parts_of(self.topics.readings, message.topic.value)
+        target = _PART.sub(lambda name: parts[name[1]], str(self.topics.predictions))
         if len(target.encode()) > _LONGEST_TOPIC:
             raise RejectedError(f"the topic of its prediction has more than {_LONGEST_TOPIC:,} bytes")
         await client.publish(target, write_json(prediction), qos=1)

@@ -119,6 +119,8 @@ def is_missing(y):
     """Return whether a label or a value is None, NaN, NaT or pandas' NA."""
     if y is None or type(y).__name__ in ("NAType", "NaTType"):  # NA has no truth value, and pandas may not be installed
         return True
+    if hasattr(y, "as_py"):  # a scalar of Arrow
+        return is_missing(y.as_py())
     try:
         return bool(y != y)
     except (TypeError, ValueError):  # an array has no truth value
@@ -135,6 +137,8 @@ def plain_label(y, step=None):
     where = "" if step is None else f" at step {step:,}"
     if isinstance(y, np.generic):
         y = y.item()
+    elif hasattr(y, "as_py"):  # a scalar of Arrow, which equals no value of Python
+        y = y.as_py()
     if isinstance(y, str):
         return plain_text(y)
     if is_missing(y):

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
@@ -40,7 +41,7 @@ NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
 FEWEST_DIFFERENT = 100
-"""Number of different texts from which a column without a repetition is reported as an identifier."""
+"""Number of different values from which a column without a repetition is reported as identifier or count of rows."""
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "target_type": ("class", "number", None),
     "on_error": ("raise", "skip"),
@@ -212,6 +213,8 @@ class Context:
             self._warn_texts(name, sample)
         if inferred_category:
             self._warn_identifier(name, sample)
+        if column.type == "numeric" and not column.given and not typed:
+            self.warn_of_counter(name, [parse_number(cell, decimal) for cell in sample])
 
     def leave_out_index(self, name: str, cells: Sequence[Any], file: str) -> None:
         """Ignore a column without a name that numbers or names the rows, unless an option names it; warn once."""
@@ -298,6 +301,24 @@ class Context:
             f"column {name!r} has a different text in each of its first {len(sample):,} rows, such as {_some(sample)}, "
             f"and each is a feature; if it identifies the rows, leave it out, ignore=[{name!r}] (--ignore {name}), "
             f"else suppress this warning with types={{{name!r}: 'category'}} (--types {name}=category)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    def warn_of_counter(self, name: str | int, sample: Sequence[float | None]) -> None:
+        """Warn about a column of whole numbers that rise from row to row: a count of the rows, or a time."""
+        numbers = [number for number in sample if number is not None]
+        if self.names_only or name in self.warned or name == self.key or len(numbers) < FEWEST_DIFFERENT:
+            return
+        if not all(low < high and float(high).is_integer() for low, high in pairwise(numbers)):
+            return
+        self.warned.add(name)
+        first = ", ".join(f"{number:.0f}" for number in numbers[:3])
+        warnings.warn(
+            f"column {name!r} holds a larger whole number in each of its first {len(numbers):,} rows ({first}, ...) and is "
+            f"a feature; if it numbers the rows or is a time, leave it out, ignore=[{name!r}] (--ignore {name}), or name "
+            f"it, time={name!r} (--time {name}), else suppress this warning with types={{{name!r}: 'numeric'}} "
+            f"(--types {name}=numeric)",
             VarifoldWarning,
             stacklevel=2,
         )

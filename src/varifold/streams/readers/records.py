@@ -170,6 +170,7 @@ def _readable(context: Context, file: str, row: Row) -> bool:
 def _learn_types(context: Context, rows: list[Row]) -> None:
     """Infer the types of new columns from these rows."""
     strings: dict[Any, list[str]] = {}
+    numbers: dict[Any, list[float]] = {}
     others: Counter[Any] = Counter()
     for row in rows:
         for name, value in row.x.items():
@@ -177,12 +178,16 @@ def _learn_types(context: Context, rows: list[Row]) -> None:
                 sample = strings.setdefault(name, [])
                 if isinstance(value, str) and value not in context.absent and len(sample) < SAMPLE:
                     sample.append(value)
+                elif type(value) in (int, float):
+                    numbers.setdefault(name, []).append(value)
                 others[name] += not isinstance(value, str)
     for name, cells in strings.items():
         column = context.column(name, cells, typed=True)
         if not column.given and cells:
             column.type = "text" if inferred_type(cells) == "text" else "category"
             column.revised = column.type == "category" and others[name] >= len(cells)
+        if not column.given and not cells:
+            context.warn_of_counter(name, numbers.get(name, [])[:SAMPLE])
     context.report_units()
 
 

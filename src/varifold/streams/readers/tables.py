@@ -167,9 +167,12 @@ def _plain(context: Context, table: nw.DataFrame[Any]) -> bool:
         cells: Iterable[str] = ()
         if strings:
             cells = [c for c in table[name].head(SAMPLE).to_list() if isinstance(c, str) and c not in context.absent]
+        known = name in context.columns
         column = context.column(name, cells, typed=True)
         if strings and not column.given and column.type == "numeric":
             column.type = "category"
+        if not known and not column.given and table[name].dtype.is_integer():
+            context.warn_of_counter(name, table[name].drop_nulls().head(SAMPLE).to_list())
         plain &= column.type == ("category" if strings else "numeric")
     context.report_units()
     return plain
