@@ -1,6 +1,7 @@
 """Columns that identify rows: texts, each of which would be a feature of one row, and numbers that count the rows."""
 
 import json
+import re
 import warnings
 
 import pandas as pd
@@ -10,11 +11,11 @@ from varifold import streams
 from varifold.errors import VarifoldWarning
 
 
-def rows_of(kind, texts, path):
+def rows_of(kind, values, path, name="serial"):
     if kind == "csv":
-        path.write_text("serial,a,y\n" + "".join(f"{text},{i % 7},{'pq'[i % 2]}\n" for i, text in enumerate(texts)))
+        path.write_text(f"{name},a,y\n" + "".join(f"{x},{i % 7},{'pq'[i % 2]}\n" for i, x in enumerate(values)))
         return path
-    rows = [{"serial": text, "a": i % 7, "y": "pq"[i % 2]} for i, text in enumerate(texts)]
+    rows = [{name: value, "a": i % 7, "y": "pq"[i % 2]} for i, value in enumerate(values)]
     if kind == "parquet":
         pd.DataFrame(rows).to_parquet(path)
     else:
@@ -40,25 +41,35 @@ def test_few_rows_and_repeated_texts_are_not_reported(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_numbers_that_count_the_rows_are_reported(kind, tmp_path):
-    path = rows_of(kind, [1_700_000_000 + 60 * i for i in range(300)], tmp_path / f"a.{kind}")
-    message = r"'serial' holds a larger whole number in each of its first 300 rows \(1700000000, .*--time serial"
-    with pytest.warns(VarifoldWarning, match=message) as told:
+@pytest.mark.parametrize(
+    ("start", "name", "what"),
+    [
+        (1_700_000_000, "heat", "reads like a Unix time.* --time heat"),
+        (1_700_000_000_000, "heat", "reads like a Unix time.* --time heat"),
+        (1, "order_id", "seems to number the rows.* --id order_id"),
+    ],
+)
+def test_times_and_numbers_of_rows_are_reported(start, name, what, kind, tmp_path):
+    path = rows_of(kind, [start + 60 * i for i in range(300)], tmp_path / f"a.{kind}", name)
+    with pytest.warns(VarifoldWarning) as warned:
         list(streams.read(path, target="y", block_rows=120).blocks())
-    assert len(told) == 1
+    assert len(warned) == 1
+    assert re.search(f"column '{name}' {what}".replace(" --", r".*\(--"), str(warned[0].message))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for options in ({"time": "serial"}, {"ignore": ["serial"]}, {"types": {"serial": "numeric"}}, {"id": "serial"}):
+        for options in ({"time": name}, {"ignore": [name]}, {"types": {name: "numeric"}}, {"id": name}):
             list(streams.read(path, target="y", **options).blocks())
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_numbers_that_rise_otherwise_are_not_reported(kind, tmp_path):
+@pytest.mark.parametrize("name", ["heat", "id"])
+def test_other_numbers_are_not_reported(name, kind, tmp_path):
     for numbers in (
         [2 * i for i in range(99)],  # too few
         [i // 2 for i in range(300)],
         [-i for i in range(300)],
         [i + 0.5 for i in range(300)],
-        [*range(299), 0],
+        [1_700_000_000 + i % 299 for i in range(300)],
+        *([list(range(300))] if name == "heat" else []),
     ):
-        list(streams.read(rows_of(kind, numbers, tmp_path / f"a.{kind}"), target="y").blocks())
+        list(streams.read(rows_of(kind, numbers, tmp_path / f"a.{kind}", name), target="y").blocks())

@@ -49,6 +49,10 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "omitted": ("absent", "zero"),
 }
 """Options that are one of a few values."""
+_UNIX_TIMES = [(1e9 * unit, 4e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]
+"""The years 2001 to 2096 in seconds, milliseconds, microseconds and nanoseconds."""
+_COUNTER = re.compile(r"(^|[^a-z])(id|idx|index|row|record|nr|no|number)$")
+"""Names of columns that may count the rows."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -306,19 +310,23 @@ class Context:
         )
 
     def warn_of_counter(self, name: str | int, sample: Sequence[float | None]) -> None:
-        """Warn about a column of whole numbers that rise from row to row: a count of the rows, or a time."""
+        """Warn about Unix times, and about a column called id, row or alike, that rise from row to row."""
         numbers = [number for number in sample if number is not None]
         if self.names_only or name in self.warned or name == self.key or len(numbers) < FEWEST_DIFFERENT:
+            return
+        times = any(low <= numbers[0] and numbers[-1] < high for low, high in _UNIX_TIMES)
+        if not (times or _COUNTER.search(str(name).casefold())):
             return
         if not all(low < high and float(high).is_integer() for low, high in pairwise(numbers)):
             return
         self.warned.add(name)
         first = ", ".join(f"{number:.0f}" for number in numbers[:3])
+        what = "reads like a Unix time" if times else "seems to number the rows"
+        role = f"name it, time={name!r} (--time {name})" if times else f"name it, id={name!r} (--id {name})"
         warnings.warn(
-            f"column {name!r} holds a larger whole number in each of its first {len(numbers):,} rows ({first}, ...) and is "
-            f"a feature; if it numbers the rows or is a time, leave it out, ignore=[{name!r}] (--ignore {name}), or name "
-            f"it, time={name!r} (--time {name}), else suppress this warning with types={{{name!r}: 'numeric'}} "
-            f"(--types {name}=numeric)",
+            f"column {name!r} {what}: it rises in each of its first {len(numbers):,} rows ({first}, ...), and is a feature; "
+            f"leave it out, ignore=[{name!r}] (--ignore {name}), or {role}, else suppress this warning with "
+            f"types={{{name!r}: 'numeric'}} (--types {name}=numeric)",
             VarifoldWarning,
             stacklevel=2,
         )
