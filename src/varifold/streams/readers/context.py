@@ -324,9 +324,9 @@ class Context:
         what = "reads like a Unix time" if times else "seems to number the rows"
         role = f"name it, time={name!r} (--time {name})" if times else f"name it, id={name!r} (--id {name})"
         warnings.warn(
-            f"column {name!r} {what}: it rises in each of its first {len(numbers):,} rows ({first}, ...), and is a feature; "
-            f"leave it out, ignore=[{name!r}] (--ignore {name}), or {role}, else suppress this warning with "
-            f"types={{{name!r}: 'numeric'}} (--types {name}=numeric)",
+            f"column {name!r} {what}: it rises in each of its first {len(numbers):,} rows ({first}, ...), and is a "
+            f"feature; leave it out, ignore=[{name!r}] (--ignore {name}), or {role}, else suppress this warning "
+            f"with types={{{name!r}: 'numeric'}} (--types {name}=numeric)",
             VarifoldWarning,
             stacklevel=2,
         )
