@@ -535,7 +535,7 @@ def test_labels_weigh_the_experts_of_one_key() -> None:
     a, b = model.learner("a"), model.learner("b")
     assert a.weights != b.weights == varifold.AutoDetector().weights
     assert a.weights["tail"] < b.weights["tail"]
-    with pytest.raises(varifold.errors.DataError, match="'c' has learned no instance"):
+    with pytest.raises(varifold.errors.DataError, match="'c' has no detector"):
         model.label_one({"device": "c", "load": 1.0}, anomaly=True)
     with pytest.raises(varifold.errors.ParameterError, match="learns no labels"):
         varifold.PerKeyDetector(varifold.TailDetector(), key="device").label_one({"device": "a"}, anomaly=True)

@@ -297,7 +297,8 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
             if not hasattr(self._blank, "label_one"):
                 raise ParameterError(f"a {type(self._blank).__name__} learns no labels; an AutoDetector does")
             if learner is None:
-                raise DataError(f"the key {key!r} has learned no instance; learn one before labels")
+                raise DataError(f"the key {key!r} has no detector, because it has learned no instance or was "
+                    "forgotten; learn an instance of the key before its labels")
             learner.label_one(rest, anomaly)
 
     @property
