@@ -541,6 +541,25 @@ def test_labels_weigh_the_experts_of_one_key() -> None:
         varifold.PerKeyDetector(varifold.TailDetector(), key="device").label_one({"device": "a"}, anomaly=True)
 
 
+def test_labels_are_for_one_thread_at_a_time() -> None:
+    model = varifold.PerKeyDetector(varifold.AutoDetector(), key="device")
+    model.learn_one({"device": "a", "load": 1.0})
+    errors: list[BaseException] = []
+
+    def label() -> None:
+        try:
+            model.label_one({"device": "a", "load": 1.0}, anomaly=True)
+        except BusyLearnerError as error:
+            errors.append(error)
+
+    with model._lock:
+        thread = threading.Thread(target=label)
+        thread.start()
+        thread.join(10.0)
+    thread.join()
+    assert len(errors) == 1
+
+
 def test_keys_of_a_subclass_are_plain_values() -> None:
     class Apart(str):
         """A text that is equal to nothing but itself."""
