@@ -261,7 +261,7 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
         rows = list(instances(X))
-        self._check_rows(rows, itertools.repeat(None))
+        self._check_rows(rows, itertools.repeat(None), itertools.repeat(1.0))
         for x in rows:
             self.learn_one(x)
 
