@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
@@ -276,14 +276,15 @@ class KeyedLearner(Saved):
         A name that clashes with one of a row without a label is rejected, too, as in a block.
         """
         without_label = self._task == "detection" or learns_unlabelled(self._blank)
-        names: dict[Key, Vocabulary] = {}  # those of the rows so far
-        order, forgotten = OrderedDict(self._known), set()
+        names: defaultdict[Key, Vocabulary] = defaultdict(Vocabulary)  # those of the rows so far
+        order = OrderedDict(self._known)
+        forgotten: set[Key] = set()
         for i, (x, target, weight) in enumerate(zip(rows, targets, weights, strict=False)):
             try:
                 key, rest = self._split(x)
                 learner: Any = self._blank if key in forgotten else self.learner(key) or self._blank
                 learner._check_one(rest, None if is_missing(target) else target)
-                _add_names(names.setdefault(key, Vocabulary()), rest)
+                _add_names(names[key], rest)
             except VarifoldError as error:
                 raise type(error)(f"instance {i}: {error}") from error
             if self.max_keys is None or weight == 0.0 or (is_missing(target) and not without_label):
