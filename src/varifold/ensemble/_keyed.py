@@ -256,7 +256,7 @@ class KeyedLearner(Saved):
         if y is None and not isinstance(X, Block):
             what = "target" if self._numeric else "label"
             raise DataError(f"y is missing; pass a {what} per instance, None where it is not known")
-        y = frames.without_arrow(y)
+        y = frames.checked_column(y)
         if isinstance(X, list | tuple) and y is not None and w is None:
             rows, targets = X, list(y)
             if len(rows) != len(targets):

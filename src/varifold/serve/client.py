@@ -16,7 +16,7 @@ from river import base as river_base
 
 from varifold.base.blocks import to_block
 from varifold.base.coverages import Interval, coverage_key
-from varifold.base.frames import without_arrow
+from varifold.base.frames import checked_column
 from varifold.base.registry import detectors, models
 from varifold.errors import (
     DataError,
@@ -221,7 +221,7 @@ class _RemoteLearner(_RemoteModel):
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> None:
         """Learn instances in order, many per request: an iterable of dicts, a frame, a block or a matrix."""
-        pairs = zip(_instances(X), without_arrow(y), strict=True)
+        pairs = zip(_instances(X), checked_column(y), strict=True)
         self._rows([{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in pairs])
 
     def predict_many(self, X: Any) -> list[Any]:
