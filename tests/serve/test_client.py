@@ -11,14 +11,23 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from tests.serve.server import Server, instance
-from varifold import AROW, AROWRegressor
+from varifold import AROW, AROWRegressor, Block
 from varifold.base.learner import is_regressor
-from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
+from varifold.errors import (
+    DataError,
+    FeatureNameError,
+    FeatureValueError,
+    ParameterError,
+    TargetError,
+    UnknownNameError,
+)
 from varifold.evaluate import prequential
 from varifold.serve import client
 from varifold.serve.client import AsyncRemoteModel, RemoteClassifier, RemoteRegressor, ServerError
@@ -287,6 +296,17 @@ def test_many_requests_at_a_time(shared: Server) -> None:
             assert (await model.info())["steps"] == 101
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, pd.DataFrame], ids=["array", "matrix", "numbered"])
+def test_many_instances_without_names_of_features(shared: Server, make: Callable[[Any], Any]) -> None:
+    X = make(np.array([[1.0, 0.0], [0.0, 2.0]] * 20))
+    with RemoteClassifier(shared.url, f"m{next(_numbers)}", method="arow") as remote:
+        remote.learn_many(X, np.array([0, 1] * 20))
+        assert remote.predict_many(X[:2]) == [0, 1]
+        assert sorted(remote._request("GET", f"{remote._path}/features").json()["features"]) == ["0", "1"]
+        with pytest.raises(FeatureNameError, match="two columns have the same name on the server"):
+            remote.learn_many(Block.from_dicts([{1: 1.0, "1": 2.0}]), [0])
 
 
 def test_many_instances_of_a_frame(shared: Server) -> None:

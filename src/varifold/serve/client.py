@@ -20,6 +20,7 @@ from varifold.base.frames import checked_column
 from varifold.base.registry import detectors, models
 from varifold.errors import (
     DataError,
+    FeatureNameError,
     FeatureValueError,
     ParameterError,
     TargetError,
@@ -220,7 +221,10 @@ class _RemoteLearner(_RemoteModel):
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> None:
-        """Learn instances in order, many per request: an iterable of dicts, a frame, a block or a matrix."""
+        """Learn instances in order, many per request: an iterable of dicts, a frame, a block, a matrix or an array.
+
+        The columns of the last two are named "0", "1", ...
+        """
         pairs = zip(_instances(X), checked_column(y), strict=True)
         self._rows([{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in pairs])
 
@@ -617,9 +621,17 @@ def _finite(y: Any) -> Any:
 
 
 def _instances(X: Any) -> Iterable[Mapping[Any, Any]]:
-    """Return instances as dicts, whatever holds them."""
+    """Return instances as dicts, whatever holds them; columns with numbers as names get them as strings."""
     holds_columns = any(hasattr(X, name) for name in ("shape", "column_names", "rows"))
-    return to_block(X).rows() if holds_columns else X
+    return map(_named, to_block(X).rows()) if holds_columns else X
+
+
+def _named(x: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return an instance with strings as names."""
+    named = {str(name): value for name, value in x.items()}
+    if len(named) < len(x):
+        raise FeatureNameError("two columns have the same name on the server, such as 1 and '1'; rename one of them")
+    return named
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:
