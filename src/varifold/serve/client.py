@@ -559,7 +559,7 @@ def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any]) ->
 
     Input rules are compared as the server shows them. Without `max_keys`, `input` or `ask` those of the model are used.
     """
-    sent = _parsed(_json(made))
+    sent = _parsed(_json(made).decode())
     rules, had = InputRules.of_model(sent), InputRules.of_model({"input": info["input"]})
     has = {name: info[name] for name in ("method", "key", "max_keys")} | {"input": _plain_rules(had), "ask": had.ask}
     wants = {"method": sent["method"], "key": sent["key"] or rules.key}
