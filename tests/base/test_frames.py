@@ -16,7 +16,7 @@ from pyarrow import feather
 from scipy import sparse
 
 import varifold
-from varifold import streams
+from varifold import PerKey, streams
 from varifold.checks.material import state
 from varifold.errors import DataError, FeatureNameError, LabelError
 from varifold.sklearn import VarifoldClassifier
@@ -263,6 +263,21 @@ BEYOND: dict[str, Callable[[], Any]] = {
         {"a": pl.Series([-(2**30), None], dtype=pl.Int32).cast(pl.Date), "b": [1.0, 2.0]}
     ),
     "polars spans": lambda: pl.DataFrame({"a": [0, 2**62], "b": [1.0, 2.0]}).cast({"a": pl.Duration("ms")}),
+    "polars zone": lambda: pl.DataFrame({"a": [0, 253402300799999], "b": [1.0, 2.0]}).cast(
+        {"a": pl.Datetime("ms", "Asia/Tokyo")}
+    ),
+    "polars lists": lambda: pl.DataFrame({"a": [[0], [2**62]], "b": [1.0, 2.0]}).cast(
+        {"a": pl.List(pl.Datetime("ms"))}
+    ),
+    "polars arrays": lambda: pl.DataFrame({"a": [[0], [2**62]], "b": [1.0, 2.0]}).cast(
+        {"a": pl.Array(pl.Datetime("ms"), 1)}
+    ),
+    "polars structs": lambda: pl.DataFrame({"a": [{"t": 0}, {"t": 2**62}], "b": [1.0, 2.0]}).cast(
+        {"a": pl.Struct({"t": pl.Datetime("ms")})}
+    ),
+    "pandas timestamps of Arrow": lambda: pd.DataFrame({"b": [1.0, 2.0]}).assign(
+        a=pd.Series(pa.array([0, 2**62], pa.timestamp("us")), dtype=pd.ArrowDtype(pa.timestamp("us")))
+    ),
 }
 
 
@@ -281,7 +296,12 @@ def test_times_that_python_cannot_hold_are_rejected(kind: str, tmp_path: Path) -
     if isinstance(frame, pa.Table):
         feather.write_feather(frame, str(tmp_path / "file.arrow"))
         calls.append(lambda: list(streams.read(tmp_path / "file.arrow", target="b").blocks()))
-        calls.append(lambda: model.learn_many(frame.select(["b"]), frame["a"]))
+    keyed = PerKey(varifold.AROW(), key="k")
+    calls += [
+        lambda: model.learn_many([{"b": 1.0}, {"b": 2.0}], frame["a"]),
+        lambda: model.learn_many([{"b": 1.0}, {"b": 2.0}], ["x", "y"], frame["a"]),
+        lambda: keyed.learn_many([{"k": 1}, {"k": 1}], frame["a"]),
+    ]
     for call in calls:
         with pytest.raises(DataError, match="holds what Python cannot: dates are of the years 1 to 9999"):
             call()

@@ -392,6 +392,10 @@ def test_a_leaderboard_of_ones_own_is_run_and_extended(mixed: str, capsys, tmp_p
         _narrowed([find_table("board.toml")], None, ["arrow"])
     (table,) = _narrowed([find_table("anomaly")], None, ["autodetector", "LODA"])
     assert [method.name for method in table.methods] == ["AutoDetector", "LODA"]
+    for name in ("olsf", "OLSF", "Olsf"):
+        survey, ovfm = _narrowed([find_table("survey"), find_table("ovfm-2")], None, [name])
+        assert (survey.methods, survey.also) == ((), ("olsf",))
+        assert ([method.name for method in ovfm.methods], ovfm.also) == (["OLSF"], ())
 
 
 def test_the_best_is_first_and_marked(mixed: str, tmp_path: Path):

@@ -1,5 +1,6 @@
 """``varifold run`` on data sets: what it prints, writes and computes."""
 
+import argparse
 import csv
 import io
 import json
@@ -11,6 +12,7 @@ import pytest
 import varifold
 from varifold import datasets
 from varifold.cli import main, progress
+from varifold.cli.source import add_reading_options
 from varifold.evaluate import METRICS, repeat
 from varifold.streams import Batch, Stream
 
@@ -331,3 +333,21 @@ def test_a_model_goes_on_under_other_names(tmp_path: Path, capsys: pytest.Captur
 def test_an_option_with_one_value_is_rejected_the_second_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--data", "synthetic", "--data", "wbc"]) == 2
     assert "given twice: synthetic and wbc" in capsys.readouterr().err
+
+
+def test_parts_of_one_date_are_joined_over_all_times_that_the_option_is_given() -> None:
+    parser = argparse.ArgumentParser()
+    add_reading_options(parser)
+    given = [
+        "--dates",
+        "a=hour,b=day,a=weekday",
+        "--dates",
+        "a=month+hour",
+        "--types",
+        "c=text",
+        "--types",
+        "d=numeric",
+    ]
+    args = parser.parse_args(given)
+    assert args.dates == {"a": ["hour", "weekday", "month"], "b": ["day"]}
+    assert args.types == {"c": "text", "d": "numeric"}

@@ -1,5 +1,6 @@
 import csv
 import json
+import tracemalloc
 
 import numpy as np
 
@@ -54,6 +55,28 @@ def test_events_have_the_time_of_their_rows(tmp_path, capsys):
     assert "<td>401</td><td>2024-05-01</td>" in (tmp_path / "page.html").read_text()
     assert main([*command, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["events"][0]["time"] == "2024-05-01"
+
+
+def test_times_may_be_long_or_missing(tmp_path, capsys):
+    """One long cell does not multiply the memory of all times; an event at a row without a time has none."""
+    rows = [
+        {"day": None if t == 400 else "x" * 100_000 if t == 700 else f"d{t}", "flow": t % 7}
+        | ({} if 400 <= t < 700 else {"heat": t % 5})
+        for t in range(1000)
+    ]
+    (tmp_path / "plant.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    command = ["watch", str(tmp_path / "plant.jsonl"), "--time", "day"]
+    tracemalloc.start()
+    assert main([*command, "--html", str(tmp_path / "page.html")]) == 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 << 20  # 1,000 times the longest cell are 100 MB
+    out = capsys.readouterr().out
+    assert f"  -  401 silence: heat\n  {'x' * 37}...  701 return: heat" in out
+    assert "<td>401</td><td>-</td>" in (tmp_path / "page.html").read_text()
+    assert main([*command, "--format", "json"]) == 0
+    events = json.loads(capsys.readouterr().out)["events"]
+    assert [event["time"] for event in events] == [None, f"{'x' * 37}..."]
 
 
 def test_of_many_events_the_latest_are_printed(tmp_path, capsys):

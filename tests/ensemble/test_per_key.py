@@ -535,10 +535,29 @@ def test_labels_weigh_the_experts_of_one_key() -> None:
     a, b = model.learner("a"), model.learner("b")
     assert a.weights != b.weights == varifold.AutoDetector().weights
     assert a.weights["tail"] < b.weights["tail"]
-    with pytest.raises(varifold.errors.DataError, match="'c' has learned no instance"):
+    with pytest.raises(varifold.errors.DataError, match="'c' has no detector"):
         model.label_one({"device": "c", "load": 1.0}, anomaly=True)
     with pytest.raises(varifold.errors.ParameterError, match="learns no labels"):
         varifold.PerKeyDetector(varifold.TailDetector(), key="device").label_one({"device": "a"}, anomaly=True)
+
+
+def test_labels_are_for_one_thread_at_a_time() -> None:
+    model = varifold.PerKeyDetector(varifold.AutoDetector(), key="device")
+    model.learn_one({"device": "a", "load": 1.0})
+    errors: list[BaseException] = []
+
+    def label() -> None:
+        try:
+            model.label_one({"device": "a", "load": 1.0}, anomaly=True)
+        except BusyLearnerError as error:
+            errors.append(error)
+
+    with model._lock:
+        thread = threading.Thread(target=label)
+        thread.start()
+        thread.join(10.0)
+    thread.join()
+    assert len(errors) == 1
 
 
 def test_keys_of_a_subclass_are_plain_values() -> None:
@@ -634,6 +653,40 @@ def test_a_name_that_two_rows_use_for_different_features_changes_nothing() -> No
         assert model.to_bytes() == before
         model.learn_many([{"d": 1, "f=v": 1.0}, {"d": 2, "f": "v"}], *truth)  # keys have features of their own
         assert model.steps == 2
+
+
+def test_many_are_rejected_exactly_where_one_by_one_is_and_change_nothing() -> None:
+    """Names that clash within one call, through another column; one of a key that is forgotten in between does not."""
+    rng = random.Random(5)
+    values = {"a": ["b", "b=c", 1.0, None], "a=b": ["c", 1.0, None], "a=b=c": [1.0, None], 3: ["c"], "3": ["c"]}
+    rejected = 0
+    for _ in range(400):
+        rows = []
+        for _ in range(rng.randint(2, 6)):
+            names = rng.sample(list(values), rng.randint(1, 2))
+            rows.append({"k": rng.randint(1, 3), **{name: rng.choice(values[name]) for name in names}})
+        labels = [rng.choice(["x", "y"]) for _ in rows]
+        rows.insert(1, {"k": rng.randint(1, 3), "d": 2.0})  # without a label it keeps no key from being forgotten
+        labels.insert(1, None)
+        model = PerKey(AROW(), key="k", max_keys=rng.choice([None, 1, 2]))
+        model.learn_many([{"k": 1, "d": 1.0}], ["x"])
+        before, one = model.to_bytes(), copy.deepcopy(model)
+        wrong = None
+        for i, (x, y) in enumerate(zip(rows, labels, strict=True)):
+            try:
+                one.learn_one(x, y)
+            except FeatureNameError:
+                wrong = i
+                break
+        if wrong is None:
+            model.learn_many(rows, labels)
+            assert model.to_bytes() == one.to_bytes()
+            continue
+        rejected += 1
+        with pytest.raises(FeatureNameError, match=rf"^instance {wrong}: feature "):
+            model.learn_many(rows, labels)
+        assert model.to_bytes() == before
+    assert 20 < rejected < 380
 
 
 @pytest.mark.parametrize("framed", [False, True], ids=["dicts", "table"])

@@ -9,15 +9,25 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from tests.serve.server import Server, instance
-from varifold import AROW, AROWRegressor
+from varifold import AROW, AROWRegressor, Block
 from varifold.base.learner import is_regressor
-from varifold.errors import DataError, FeatureValueError, ParameterError, TargetError, UnknownNameError
+from varifold.errors import (
+    DataError,
+    FeatureNameError,
+    FeatureValueError,
+    ParameterError,
+    TargetError,
+    UnknownNameError,
+)
 from varifold.evaluate import prequential
 from varifold.serve import client
 from varifold.serve.client import AsyncRemoteModel, RemoteClassifier, RemoteRegressor, ServerError
@@ -190,7 +200,7 @@ def test_a_client_for_numbers_makes_a_regressor(shared: Server) -> None:
         for coverage in (None, "0.9", 1.0, True):
             with pytest.raises(ParameterError, match="above 0 and below 1"):
                 remote.predict_interval_one({"f0": 1.0}, coverage)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="exists already, and its method arowregressor is for regression"):
+    with pytest.raises(ParameterError, match="exists, and its method arowregressor is for regression"):
         RemoteClassifier(shared.url, name, method="arow")
     with pytest.raises(ParameterError, match="'nb3' is not for regression"):
         RemoteRegressor(shared.url, f"c{next(_numbers)}", method="nb3")
@@ -218,7 +228,7 @@ def test_reopening_with_another_method_or_key_is_an_error(shared: Server) -> Non
         RemoteClassifier(shared.url, name, method="olvf")
     with pytest.raises(ParameterError, match="with the key None and not 'device'"):
         RemoteClassifier(shared.url, name, method="arow", key="device")
-    with pytest.raises(ParameterError, match=r"with the input \{\} and not \{'time': 'ts'\}; leave input out"):
+    with pytest.raises(ParameterError, match=r"with the input \{\} and not \{'time': 'ts'\}; use input=\{\}"):
         RemoteClassifier(shared.url, name, method="arow", input={"time": "ts"})
 
 
@@ -228,6 +238,44 @@ def test_reopening_with_the_same_input_is_no_error(shared: Server) -> None:
     for _ in range(2):
         RemoteClassifier(shared.url, "same-input", input=rules, **made).close()
     RemoteClassifier(shared.url, "same-input", **made).close()
+
+
+@pytest.mark.parametrize(
+    "input",
+    [
+        {"ask": {"budget": 0.1}},
+        {"dates": {"day": ("hour", "weekday")}},
+        {"ignore": ("b", "a", "a")},
+        {"key": "device"},
+        {"types": {"z": None}},
+    ],
+    ids=["ask", "dates", "ignore", "key", "types"],
+)
+def test_input_that_the_server_shows_in_another_form_makes_a_model_and_reopens_it(
+    shared: Server, input: dict[str, Any]
+) -> None:
+    name = f"m{next(_numbers)}"
+    for _ in range(2):
+        RemoteClassifier(shared.url, name, method="arow", input=input).close()
+
+    async def again() -> None:
+        async with AsyncRemoteModel(shared.url, name) as model:
+            await model.make("arow", input=input)
+
+    asyncio.run(again())
+
+
+def test_reopening_with_another_bound_of_keys_or_policy_is_an_error(shared: Server) -> None:
+    name = f"m{next(_numbers)}"
+    RemoteClassifier(shared.url, name, method="arow", key="device", ask={"budget": 0.1}).close()
+    with pytest.raises(ParameterError, match="with the max_keys None and not 5; use max_keys=None"):
+        RemoteClassifier(shared.url, name, method="arow", key="device", max_keys=5)
+    with pytest.raises(ParameterError, match=r"with the ask \{'budget': 0.1"):
+        RemoteClassifier(shared.url, name, method="arow", key="device", ask={"budget": 0.2})
+    RemoteClassifier(shared.url, name, method="arow", key="device").close()
+    bounded = f"m{next(_numbers)}"
+    for options in ({"max_keys": 5}, {}):
+        RemoteClassifier(shared.url, bounded, method="arow", key="device", **options).close()
 
 
 def test_many_requests_at_a_time(shared: Server) -> None:
@@ -248,6 +296,17 @@ def test_many_requests_at_a_time(shared: Server) -> None:
             assert (await model.info())["steps"] == 101
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix, pd.DataFrame], ids=["array", "matrix", "numbered"])
+def test_many_instances_without_names_of_features(shared: Server, make: Callable[[Any], Any]) -> None:
+    X = make(np.array([[1.0, 0.0], [0.0, 2.0]] * 20))
+    with RemoteClassifier(shared.url, f"m{next(_numbers)}", method="arow") as remote:
+        remote.learn_many(X, np.array([0, 1] * 20))
+        assert remote.predict_many(X[:2]) == [0, 1]
+        assert sorted(remote._request("GET", f"{remote._path}/features").json()["features"]) == ["0", "1"]
+        with pytest.raises(FeatureNameError, match="two columns have the same name on the server"):
+            remote.learn_many(Block.from_dicts([{1: 1.0, "1": 2.0}]), [0])
 
 
 def test_many_instances_of_a_frame(shared: Server) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import varifold
 from varifold.base.json_text import write_json
 from varifold.serve.core import learners
 from varifold.serve.core.errors import ConflictError, ExpiredError, NotFoundError, RejectedError
@@ -116,3 +117,34 @@ def test_a_file_of_another_kind_is_not_restored(method: str, key: str | None, ki
     with pytest.raises(RejectedError, match=f"the file holds a {kind}, and the model 'm' is a classifier"):
         state.restore(learners.to_bytes(learners.make(method, {}, key)))
     assert (learners.digest(state.learner), state.seq) == (before, 1)
+
+
+def test_a_label_for_a_forgotten_key_of_a_detector_waits_no_longer() -> None:
+    learner = varifold.PerKeyDetector(varifold.AutoDetector(), key="device", max_keys=2)
+    state = ModelState("m", learner, Limits())
+    for i in range(9):
+        apply(state, {"x": {"f": float(i % 3)}, "key": "a"})
+    kept = apply(state, {"x": {"f": 9.0}, "key": "a", "keep": True})
+    for key in "bc":
+        apply(state, {"x": {"f": 1.0}, "key": key})
+    state.take_unwritten()
+    before = learner.to_bytes()
+    with pytest.raises(ExpiredError, match="the key 'a' has no detector"):
+        apply(state, {"id": kept["id"], "y": True})
+    assert (len(state.waiting), learner.keys, learner.to_bytes()) == (0, ["b", "c"], before)
+    with pytest.raises(ConflictError, match="has its label already"):
+        apply(state, {"id": kept["id"], "y": True})
+    apply(state, {"x": {"f": 1.0}, "key": "b"})
+    written = state.take_unwritten()
+    assert written is not None
+    assert written.labelled == [1]
+
+
+def test_a_label_for_a_forgotten_key_of_a_classifier_is_learned_anew() -> None:
+    state = ModelState("m", varifold.PerKey(varifold.AROW(), key="device", max_keys=2), Limits())
+    apply(state, {"x": {"f": 1.0}, "key": "a", "y": "low"})
+    kept = apply(state, {"x": {"f": 9.0}, "key": "a", "keep": True})
+    for key in "bc":
+        apply(state, {"x": {"f": 1.0}, "key": key, "y": "low"})
+    apply(state, {"id": kept["id"], "y": "high"})
+    assert (len(state.waiting), state.learner.keys) == (0, ["c", "a"])

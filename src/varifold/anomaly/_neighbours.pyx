@@ -13,11 +13,11 @@ from varifold.neighbours._rows cimport KeptRow
 from varifold._engine.state import fixed, per_slot
 
 cdef enum:
-    LEVELS = 128               # numbers of compared features that are told apart; 0 is all instances
+    LEVELS = 128               # classes of the number of compared features (`level_of`); class 0 holds all instances
 cdef double UNLIKE = 2.0       # squared difference of two unrelated standardised values
 cdef double RARE = 0.1         # features that fewer of the instances have are not compared
 cdef double ABSENT = 1e300     # marks an absent value in `dense`
-cdef double PRIOR = 5.0        # instances as usual as all ones that are added to those of a number of features
+cdef double PRIOR = 5.0        # a class starts as if it had had this many instances like those of all classes
 cdef double SLOWEST = 0.001    # rate at which mean and variance follow, at least
 
 

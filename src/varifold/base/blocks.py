@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
-from varifold.base.frames import check_times, is_frame, is_series, open_frame, without_arrow
+from varifold.base.frames import check_times, checked_column, is_frame, is_series, open_frame
 from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
 from varifold.errors import DataError, FeatureValueError
@@ -73,7 +73,7 @@ def to_block(
         if y is not None or w is not None:
             raise DataError("a Block holds its own labels and weights; leave y and w out")
         return X
-    y, w = without_arrow(y), without_arrow(w)
+    y, w = checked_column(y), checked_column(w)
     if y is not None and (isinstance(y, _NO_SEQUENCE) or _is_table(y) or not _is_iterable(y)):
         raise DataError(f"y is a {type(y).__name__}; pass a sequence of labels, one per instance")
     w = _weights(w)

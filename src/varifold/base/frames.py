@@ -19,6 +19,7 @@ __all__ = [
     "check_columns",
     "check_labels",
     "check_times",
+    "checked_column",
     "interval_table",
     "is_frame",
     "is_series",
@@ -27,7 +28,6 @@ __all__ = [
     "open_frame",
     "probability_table",
     "set_table",
-    "without_arrow",
 ]
 
 COLUMN = "prediction"
@@ -95,51 +95,75 @@ def _check_arrow(given: Any) -> None:
         raise DataError(f"the {type(given).__name__} of pyarrow cannot be read: {error}") from error
 
 
-def without_arrow(given: Any) -> Any:
-    """Convert a column of pyarrow, whose cells are objects of pyarrow, to a list; return anything else as it is."""
-    if not _is_arrow(given):
+def checked_column(given: Any) -> Any:
+    """Check the times of labels, targets or weights in a column; one of pyarrow, with objects of its own, is a list."""
+    arrow = _as_arrow(given)
+    if arrow is None:
+        _check_times(given, "the column")
         return given
     from pyarrow import Array, ChunkedArray
 
-    _check_arrow(given)
-    is_column = isinstance(given, Array | ChunkedArray) and _is_in_python(given, "the column")
-    return given.to_pylist() if is_column else given
+    _check_arrow(arrow)
+    if not isinstance(arrow, Array | ChunkedArray):
+        return given
+    _check_times(arrow, "the column")
+    return given if arrow is not given else given.to_pylist()
 
 
 def check_times(table: nw.DataFrame[Any]) -> None:
-    """Reject what Python cannot hold, in frames of pyarrow and polars: dates beyond the years 1 to 9999."""
-    import narwhals.stable.v1 as nw
-
-    if table.implementation.is_pyarrow():
+    """Reject what Python cannot hold in a frame: dates beyond the years 1 to 9999."""
+    implementation, native = table.implementation, table.to_native()
+    if implementation.is_pandas_like():
+        for i, (name, dtype) in enumerate(zip(table.columns, native.dtypes, strict=True)):
+            if hasattr(dtype, "pyarrow_dtype"):
+                _check_times(native.iloc[:, i], f"column {name!r}")
+    elif implementation.is_pyarrow() or implementation.is_polars():
         for name in table.columns:
-            _is_in_python(table[name].to_native(), f"column {name!r}")
-    elif table.implementation.is_polars():
-        for name in table.columns:
-            if isinstance(table[name].dtype, nw.Date | nw.Datetime | nw.Duration) and not _is_within(table[name]):
-                raise DataError(f"column {name!r} {_BEYOND}")
+            _check_times(native[name], f"column {name!r}")
 
 
-def _is_in_python(column: Any, what: str) -> bool:
-    """Return True; raise DataError if cells of a column of pyarrow are nothing in Python."""
+def _as_arrow(column: Any) -> Any:
+    """Return a column of pyarrow, or of pandas with a type of pyarrow, as pyarrow has it; None for another."""
+    if _is_arrow(column):
+        return column
+    return column.array.__arrow_array__() if hasattr(getattr(column, "dtype", None), "pyarrow_dtype") else None
+
+
+def _check_times(column: Any, what: str) -> None:
+    """Raise DataError if cells of a column are times that Python does not have."""
+    if type(column).__module__.startswith("polars") and hasattr(column, "dtype"):  # a frame has none
+        if not _is_within(column):
+            raise DataError(f"{what} {_BEYOND}")
+        return
+    arrow = _as_arrow(column)
+    if arrow is None:
+        return
     from pyarrow import types
 
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    kind = arrow.type.value_type if types.is_dictionary(arrow.type) else arrow.type
     if types.is_temporal(kind) or types.is_nested(kind):
         try:
-            column.to_pylist()
+            arrow.to_pylist()
         except (ValueError, OverflowError, KeyError) as error:  # also ArrowInvalid; KeyError: an unknown time zone
             raise DataError(f"{what} {_BEYOND} ({error})") from error
-    return True
 
 
-def _is_within(series: nw.Series[Any]) -> bool:
-    """Return whether the times of a series of polars, which ends in a panic otherwise, are times of Python."""
-    import narwhals.stable.v1 as nw
+def _is_within(series: Any) -> bool:
+    """Return whether the times in a series of polars, which ends in a panic otherwise, are times of Python."""
+    import polars as pl
 
     dtype = series.dtype
-    per_day = 1 if isinstance(dtype, nw.Date) else 86_400 * _PER_SECOND[dtype.time_unit]  # type: ignore[attr-defined]
-    low, high = (-_LONGEST, _LONGEST) if isinstance(dtype, nw.Duration) else _DAYS
-    numbers = series.to_native().to_physical().drop_nulls()
+    if isinstance(dtype, pl.List | pl.Array):
+        return _is_within(series.explode())
+    if isinstance(dtype, pl.Struct):
+        return all(_is_within(series.struct.field(field.name)) for field in dtype.fields)
+    if not isinstance(dtype, pl.Date | pl.Datetime | pl.Duration):
+        return True
+    per_day = 1 if isinstance(dtype, pl.Date) else 86_400 * _PER_SECOND[dtype.time_unit]
+    low, high = (-_LONGEST, _LONGEST) if isinstance(dtype, pl.Duration) else _DAYS
+    if getattr(dtype, "time_zone", None) is not None:
+        low, high = low + 1, high - 1  # the time of a zone may be of the day before or after
+    numbers = series.to_physical().drop_nulls()
     return not len(numbers) or (low <= numbers.min() // per_day and numbers.max() // per_day <= high)
 
 

@@ -69,7 +69,10 @@ def add_parser(subparsers: Any) -> None:
     for each in (ran, reported):
         each.add_argument("--only", metavar="DATA,...", help="only these data sets of the tables")
         each.add_argument(
-            "--method", action="append", metavar="NAME", help="only this learner of the tables; may be repeated"
+            "--method",
+            action="append",
+            metavar="NAME",
+            help="only this learner of the tables, in any case; may be repeated",
         )
         each.add_argument(
             "--repeats",
@@ -322,12 +325,12 @@ def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None =
     """Restrict the tables to these data sets and learners."""
     if methods:
         everyone = {name for table in wanted for name in [*(m.name for m in table.methods), *table.also]}
-        spelled = {name.lower(): name for name in everyone}
+        chosen_names = {name.lower() for name in methods}
         for name in methods:
-            if name.lower() not in spelled:
+            if name.lower() not in {each.lower() for each in everyone}:
                 raise UnknownNameError(f"no learner {name!r} in these tables{nearest(name, sorted(everyone))}")
-        methods = [name if name in everyone else spelled[name.lower()] for name in methods]
-        wanted = [table for table in (_with_methods(table, methods) for table in wanted) if table.methods or table.also]
+        wanted = [_with_methods(table, chosen_names) for table in wanted]
+        wanted = [table for table in wanted if table.methods or table.also]
     if not only:
         return wanted
     names = [name.strip().lower() for name in only.split(",")]
@@ -339,10 +342,10 @@ def _narrowed(wanted: list[Table], only: str | None, methods: list[str] | None =
     return [table for table in chosen if table.data] if any(table.leaderboard for table in chosen) else chosen
 
 
-def _with_methods(table: Table, names: list[str]) -> Table:
-    """Keep the learners of these names: methods of the table, and those that are run next to them."""
-    methods = tuple(method for method in table.methods if method.name in names)
-    return replace(table, methods=methods, also=tuple(name for name in table.also if name in names))
+def _with_methods(table: Table, names: set[str]) -> Table:
+    """Keep the learners of these names, in lower case: methods of the table, and those that are run next to them."""
+    methods = tuple(method for method in table.methods if method.name.lower() in names)
+    return replace(table, methods=methods, also=tuple(name for name in table.also if name.lower() in names))
 
 
 def _check_folders(args: argparse.Namespace) -> None:

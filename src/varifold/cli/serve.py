@@ -26,7 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="TOML file with options, and models to make: tables [models.NAME] with method, params, key, input and ask",
+        help="TOML file with options, and models to make: tables [models.NAME] with method, params, key, max_keys, "
+        "input and ask",
     )
     parser.add_argument("--print-config", action="store_true", help="print the options in use as TOML, and stop")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="folder of the state; made if missing")

@@ -51,9 +51,18 @@ class Joined(argparse.Action):
     """Add to what the same option was given before, which argparse would drop."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        """Store the values of all occurrences: tuples one after another, or one dict."""
+        """Store the values of all occurrences: tuples one after another, or one dict, in which lists are joined."""
         before = getattr(namespace, self.dest) or type(values)()
-        setattr(namespace, self.dest, {**before, **values} if isinstance(values, dict) else (*before, *values))
+        if isinstance(values, dict):
+            both = {name: _union(before.get(name, []), parts) for name, parts in values.items() if type(parts) is list}
+            setattr(namespace, self.dest, {**before, **values, **both})
+        else:
+            setattr(namespace, self.dest, (*before, *values))
+
+
+def _union(first: list[str], second: list[str]) -> list[str]:
+    """Join two lists, each value once."""
+    return list(dict.fromkeys([*first, *second]))
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -133,11 +142,11 @@ def types(text: str) -> dict[str, str]:
 
 def dates(text: str) -> dict[str, list[str]]:
     """Parse ``COL=PART+PART,...`` to parts by column name."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for column, parts in split_pairs(text, last=True):
         if parts is None:
             raise argparse.ArgumentTypeError(f"{column!r} is not of the form COL=hour+weekday")
-        found[column] = parts.split("+")
+        found[column] = _union(found.get(column, []), parts.split("+"))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
 from varifold.cli.source import add_reading_options, batches_of, named_set, title_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_FEATURES = 40
 _MOST_EVENTS = 40
+_LONGEST_TIME = 40
+"""Most characters of a time that are kept and shown."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for batch in batches_of(args) if data is None else [Batch(data.block)]:
         monitor.learn_many(batch.block)
         if batch.times is not None:
-            times.append(np.array([str(time).encode() for time in batch.times]))
+            times.append(np.array([_stamp(time).encode() for time in batch.times]))
     monitor.check()
     stamps = np.concatenate(times) if times else np.zeros(0)
     when = {event.step: stamps[max(event.step, 1) - 1].decode() for event in monitor.events if times}
@@ -66,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         report = monitor.report()
         for event in report["events"]:
-            event.update({"time": when[event["step"]]} if when else {})
+            event.update({"time": when[event["step"]] or None} if when else {})
         print_json(report)
         return 0
     print(f"{title}: {watch_summary(monitor)}\n")
@@ -84,6 +87,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _stamp(time: Any) -> str:
+    """Return the text of a time, empty for none; all take as much memory as the longest, so that is bounded."""
+    text = "" if is_missing(time) else str(time)
+    return text if len(text) <= _LONGEST_TIME else f"{text[: _LONGEST_TIME - 3]}..."
+
+
 def _print_events(events: list[Event], when: dict[int, str]) -> None:
     hidden = f" (the latest {_MOST_EVENTS} of {len(events):,}; --format json lists all)"
     if events:
@@ -91,4 +100,4 @@ def _print_events(events: list[Event], when: dict[int, str]) -> None:
     else:
         print("\nno events")
     for event in sorted(events, key=lambda event: event.step)[-_MOST_EVENTS:]:
-        print(f"  {when[event.step]}  {event}" if when else f"  {event}")
+        print(f"  {when[event.step] or '-'}  {event}" if when else f"  {event}")

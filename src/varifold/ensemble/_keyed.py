@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from varifold._engine.names.vocabulary import is_missing, plain_label
+from varifold._engine.names.vocabulary import Vocabulary, is_missing, plain_label
 from varifold._engine.targets.target import checked_steps
 from varifold.base import Block, files, frames
 from varifold.base.blocks import to_block, with_numbers
@@ -257,35 +256,45 @@ class KeyedLearner(Saved):
         if y is None and not isinstance(X, Block):
             what = "target" if self._numeric else "label"
             raise DataError(f"y is missing; pass a {what} per instance, None where it is not known")
-        y = frames.without_arrow(y)
+        y = frames.checked_column(y)
         if isinstance(X, list | tuple) and y is not None and w is None:
             rows, targets = X, list(y)
             if len(rows) != len(targets):
                 raise DataError(f"{len(targets)} labels or targets for {len(rows)} instances; give one for each")
-            weights = itertools.repeat(1.0)
+            weights = [1.0] * len(rows)
         else:
             block = to_block(X, y, w, numeric=self._numeric)
             rows, targets = list(block.rows()), self._targets(block)
-            weights = itertools.repeat(1.0) if block.weights is None else block.weights.tolist()
-        self._check_rows(rows, targets)
+            weights = [1.0] * len(rows) if block.weights is None else block.weights.tolist()
+        self._check_rows(rows, targets, weights)
         for x, target, weight in zip(rows, targets, weights, strict=False):
             self.learn_one(x, target, weight)
 
-    def _check_rows(self, rows: Iterable[Mapping[Any, Any]], targets: Iterable[Any]) -> None:
-        """Raise what learning the rows would raise, with the number of the row."""
-        is_level_by_name: dict[tuple[Key, str], bool] = {}
-        for i, (x, target) in enumerate(zip(rows, targets, strict=False)):
+    def _check_rows(self, rows: Iterable[Mapping[Any, Any]], targets: Iterable[Any], weights: Iterable[float]) -> None:
+        """Raise what learning the rows one by one would raise, with the number of the row.
+
+        A name that clashes with one of a row without a label is rejected, too, as in a block.
+        """
+        without_label = self._task == "detection" or learns_unlabelled(self._blank)
+        names: defaultdict[Key, Vocabulary] = defaultdict(Vocabulary)  # those of the rows so far
+        order = OrderedDict(self._known)
+        forgotten: set[Key] = set()
+        for i, (x, target, weight) in enumerate(zip(rows, targets, weights, strict=False)):
             try:
-                self._check_one(x, None if is_missing(target) else target)
                 key, rest = self._split(x)
-                for name, is_level in _full_names(rest):
-                    if is_level_by_name.setdefault((key, name), is_level) != is_level:
-                        raise FeatureNameError(
-                            f"feature {name!r} is both a feature and the indicator of a string value; rename one of "
-                            "the two"
-                        )
+                learner: Any = self._blank if key in forgotten else self.learner(key) or self._blank
+                learner._check_one(rest, None if is_missing(target) else target)
+                _add_names(names[key], rest)
             except VarifoldError as error:
                 raise type(error)(f"instance {i}: {error}") from error
+            if self.max_keys is None or weight == 0.0 or (is_missing(target) and not without_label):
+                continue
+            order[key] = None
+            order.move_to_end(key)
+            if len(order) > self.max_keys:
+                oldest, _ = order.popitem(last=False)
+                forgotten.add(oldest)
+                names.pop(oldest, None)
 
     def predict_many(self, X: Any) -> Any:
         """Return what `predict_one` returns for each instance: a Series or an Array for a frame, else a list."""
@@ -395,13 +404,19 @@ class KeyedLearner(Saved):
         return made
 
 
-def _full_names(x: Mapping[Any, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the names ``f=v`` of an instance, and whether each is an indicator or a feature of that name."""
+def _add_names(names: Vocabulary, x: Mapping[Any, Any]) -> None:
+    """Add the features of an instance; raise an error for one that is a feature here and an indicator there."""
     for name, value in x.items():
-        if isinstance(value, str):
-            yield f"{name}={value}", True
-        elif isinstance(name, str) and "=" in name and not is_missing(value):
-            yield name, False
+        try:
+            if isinstance(value, str):
+                names.add_level(name, str.__str__(value))
+            elif not is_missing(value):
+                names.add(name)
+        except FeatureNameError as error:
+            shown = f"{name}={value}" if isinstance(value, str) else name
+            raise FeatureNameError(
+                f"feature {shown!r} is both a feature and the indicator of a string value; rename one of the two"
+            ) from error
 
 
 def instances(X: Any) -> Iterable[Mapping[Any, Any]]:

@@ -261,7 +261,7 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
         rows = list(instances(X))
-        self._check_rows(rows, itertools.repeat(None))
+        self._check_rows(rows, itertools.repeat(None), itertools.repeat(1.0))
         for x in rows:
             self.learn_one(x)
 
@@ -289,16 +289,19 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
         alarm: bool = learner.is_anomaly_one(rest, rate)
         return alarm
 
+    @exclusive
     def label_one(self, x: Mapping[Any, Any], anomaly: bool) -> None:
         """Learn whether an instance is an anomaly, with the detector of its key: see `AutoDetector.label_one`."""
         key, rest = self._split(x)
-        with self._lock:
-            learner: Any = self.learner(key)
-            if not hasattr(self._blank, "label_one"):
-                raise ParameterError(f"a {type(self._blank).__name__} learns no labels; an AutoDetector does")
-            if learner is None:
-                raise DataError(f"the key {key!r} has learned no instance; learn one before labels")
-            learner.label_one(rest, anomaly)
+        if not hasattr(self._blank, "label_one"):
+            raise ParameterError(f"a {type(self._blank).__name__} learns no labels; an AutoDetector does")
+        learner: Any = self.learner(key)
+        if learner is None:
+            raise DataError(
+                f"the key {key!r} has no detector, because it has learned no instance or was forgotten; learn an "
+                "instance of the key before its labels"
+            )
+        learner.label_one(rest, anomaly)
 
     @property
     def rate(self) -> float:

@@ -124,7 +124,7 @@ def _events(events: Sequence[Event], when: Mapping[int, str]) -> str:
         ]
         rest = len(event.features) - len(names)
         names += [f"{rest:,} more"] if rest > 0 else []
-        time = f"<td>{escape(when[event.step])}</td>" if when else ""
+        time = f"<td>{escape(when[event.step] or '-')}</td>" if when else ""
         lines.append(
             f'<tr><td>{event.step:,}</td>{time}<td style="text-align:left">{_SENTENCES[event.kind]}</td>'
             f'<td style="text-align:left;white-space:normal">{", ".join(names)}</td></tr>'

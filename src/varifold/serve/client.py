@@ -16,10 +16,11 @@ from river import base as river_base
 
 from varifold.base.blocks import to_block
 from varifold.base.coverages import Interval, coverage_key
-from varifold.base.frames import without_arrow
+from varifold.base.frames import checked_column
 from varifold.base.registry import detectors, models
 from varifold.errors import (
     DataError,
+    FeatureNameError,
     FeatureValueError,
     ParameterError,
     TargetError,
@@ -27,6 +28,7 @@ from varifold.errors import (
     VarifoldError,
     missing_extra,
 )
+from varifold.serve.core.input import InputRules
 
 if TYPE_CHECKING:
     import httpx
@@ -102,8 +104,11 @@ class _RemoteModel:
             with ExitStack() as unless_made:
                 unless_made.callback(self.close)
                 body = _description(_of_task(method, self._task), params, key, max_keys, input, ask)
-                self._request("PUT", self._path, body, accepted=(409,))
-                _check_same(self.model, self.info(), body, self._task)
+                existed = self._request("PUT", self._path, body, accepted=(409,)).status_code == 409
+                info = self.info()
+                _check_task(self.model, info, self._task)
+                if existed:
+                    _check_same(self.model, info, body)
                 unless_made.pop_all()
 
     def _contributions(self, x: Mapping[Any, Any], **options: Any) -> dict[str, float]:
@@ -216,8 +221,11 @@ class _RemoteLearner(_RemoteModel):
     # ------------------------------------------------------------------ many instances
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> None:
-        """Learn instances in order, many per request: an iterable of dicts, a frame, a block or a matrix."""
-        pairs = zip(_instances(X), without_arrow(y), strict=True)
+        """Learn instances in order, many per request: an iterable of dicts, a frame, a block, a matrix or an array.
+
+        The columns of the last two are named "0", "1", ...
+        """
+        pairs = zip(_instances(X), checked_column(y), strict=True)
         self._rows([{"x": _features(x), "y": _finite(label), "id": uuid.uuid4().hex} for x, label in pairs])
 
     def predict_many(self, X: Any) -> list[Any]:
@@ -306,10 +314,10 @@ class AsyncRemoteModel:
         input: Mapping[str, Any] | None = None,
         ask: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the model; raise an error if there is one of another method, key or input."""
+        """Make the model; raise an error if there is one of another method, key, max_keys, input or ask."""
         body = _description(method, params, key, max_keys, input, ask)
-        await self._request("PUT", self._path, body, accepted=(409,))
-        _check_same(self.model, await self.info(), body, None)
+        if (await self._request("PUT", self._path, body, accepted=(409,))).status_code == 409:
+            _check_same(self.model, await self.info(), body)
 
     async def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one instance with its label or target; it is on the server's disk when this returns."""
@@ -537,32 +545,38 @@ def _description(
     return body | {name: dict(options) for name, options in more.items() if options is not None}
 
 
-def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any], task: str | None) -> None:
-    """Raise an error if a model that exists is for another task, or has another method, key or input."""
-    if task is not None and info["task"] != task:
+def _check_task(model: str, info: Mapping[str, Any], task: str) -> None:
+    """Raise an error if a model is for another task than the client."""
+    if info["task"] != task:
         raise ParameterError(
-            f"the model {model!r} exists already, and its method {info['method']} is for {info['task']}; this client "
-            f"is for {task}"
+            f"the model {model!r} exists, and its method {info['method']} is for {info['task']}; this client is for "
+            f"{task}"
         )
-    for name in ("method", "key"):
-        if info[name] != made[name]:
+
+
+def _check_same(model: str, info: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Raise an error if a model that existed before differs from the description of the one to make.
+
+    Input rules are compared as the server shows them. Without `max_keys`, `input` or `ask` those of the model are used.
+    """
+    sent = _parsed(_json(made).decode())
+    rules, had = InputRules.of_model(sent), InputRules.of_model({"input": info["input"]})
+    has = {name: info[name] for name in ("method", "key", "max_keys")} | {"input": _plain_rules(had), "ask": had.ask}
+    wants = {"method": sent["method"], "key": sent["key"] or rules.key}
+    wants |= {"max_keys": sent["max_keys"]} if "max_keys" in sent else {}
+    wants |= {"input": _plain_rules(rules)} if "input" in sent else {}
+    wants |= {"ask": rules.ask} if rules.ask is not None else {}
+    for name, wanted in wants.items():
+        if has[name] != wanted:
             raise ParameterError(
-                f"the model {model!r} exists already, with the {name} {info[name]!r} and not {made[name]!r}; use "
-                f"{name}={info[name]!r}, or another name for the model"
+                f"the model {model!r} exists already, with the {name} {has[name]!r} and not {wanted!r}; use "
+                f"{name}={has[name]!r}, or another name for the model"
             )
-    has = {name: value for name, value in info["input"].items() if name != "ask"}
-    if "input" in made and has != _shown_rules(made["input"]):
-        raise ParameterError(
-            f"the model {model!r} exists already, with the input {has!r} and not {made['input']!r}; leave input out "
-            "to use it as it is"
-        )
 
 
-def _shown_rules(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return input rules as the server shows them: without those that are the default, and ignored fields sorted."""
-    rules = {name: value for name, value in given.items() if value and name not in ("ignore", "flatten")}
-    ignored, flattened = given.get("ignore"), given.get("flatten") is not False
-    return rules | ({"ignore": sorted(ignored)} if ignored else {}) | ({} if flattened else {"flatten": False})
+def _plain_rules(rules: InputRules) -> dict[str, Any]:
+    """Return input rules as the server shows them, without the key and the policy, which are options of the model."""
+    return {name: value for name, value in rules.to_json().items() if name not in ("key", "ask")}
 
 
 def _checked(response: httpx.Response, accepted: tuple[int, ...]) -> httpx.Response:
@@ -607,9 +621,17 @@ def _finite(y: Any) -> Any:
 
 
 def _instances(X: Any) -> Iterable[Mapping[Any, Any]]:
-    """Return instances as dicts, whatever holds them."""
+    """Return instances as dicts, whatever holds them; columns with numbers as names get them as strings."""
     holds_columns = any(hasattr(X, name) for name in ("shape", "column_names", "rows"))
-    return to_block(X).rows() if holds_columns else X
+    return map(_named, to_block(X).rows()) if holds_columns else X
+
+
+def _named(x: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return an instance with strings as names."""
+    named = {str(name): value for name, value in x.items()}
+    if len(named) < len(x):
+        raise FeatureNameError("two columns have the same name on the server, such as 1 and '1'; rename one of them")
+    return named
 
 
 def _features(x: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -277,3 +277,18 @@ def test_the_example_of_a_warning_is_a_number(tmp_path: Path) -> None:
         path.write_text("x;y\n" + "".join(f"{x};{'ab'[i % 2]}\n" for i, x in enumerate(cells)))
         with pytest.warns(VarifoldWarning, match=message), pytest.warns(VarifoldWarning, match=r"1 text such as 'n\.a"):
             list(streams.read(path, target="y").blocks())
+
+
+@pytest.mark.parametrize("mark", [" ", "\u202f", ",", "."], ids=["space", "narrow", "comma", "point"])
+def test_numbers_too_long_to_be_read_with_groups_are_texts(mark: str, tmp_path: Path) -> None:
+    """A number with groups has at most 64 bytes; the notation is chosen from those that are read."""
+    long, short = f"1{(mark + '000') * 30}", f"1{mark}234{mark}567"
+    for cells in ([long] * 20, [long] + [short] * 19):
+        path = tmp_path / "long.csv"
+        path.write_text("y;x\n" + "".join(f"{i % 2};{cell}\n" for i, cell in enumerate(cells)), encoding="utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (block,) = streams.read(path, target="y", delimiter=";").blocks()
+        found = [next(iter(x.items())) for x in block.rows()]
+        assert found[0] == ("x", long)
+        assert found[1:] == [("x", long)] * 19 if cells[1] == long else [("x", 1_234_567.0)] * 19

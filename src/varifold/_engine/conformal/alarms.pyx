@@ -28,8 +28,8 @@ cdef double STEP = 0.2     # of a level, in rates
 cdef double LOWEST = 0.002  # of a level, for larger rates, while one score is a larger share
 cdef double HIGHEST = 0.5   # a score below the median is no alarm
 cdef enum:
-    LATEST = 100            # scores, of which
-    CREEPING = 10           # so many were above all before if scores creep; by chance it is one in ten times
+    LATEST = 100            # number of latest scores, among which
+    CREEPING = 10           # so many that were larger than all scores before them show that scores creep: see 0341
 
 
 cdef bint creep(RecentScores recent) noexcept nogil:

@@ -21,7 +21,7 @@ from varifold.base.files import pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_detector, is_regressor
 from varifold.base.saving import capture
-from varifold.errors import VarifoldError
+from varifold.errors import DataError, VarifoldError
 from varifold.evaluate.label_queue import LabelQueue, Waiting, pack_prediction
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import check_identifier, parse
@@ -233,6 +233,7 @@ class ModelState:
     def apply(self, body: dict[str, Any], text: bytes) -> dict[str, Any]:
         """Predict, learn or keep a row; return the response. An error leaves the state unchanged.
 
+        Only a label of a detector whose key was forgotten also ends the wait of its instance.
         `text` is the row as JSON, which recovery replays. A detector scores the row, then learns it.
         """
         if "x" not in body:
@@ -576,16 +577,24 @@ class ModelState:
         if kept.asked is not None and (asked := Asked.of(kept.asked)).decision.drawn > 0.0:
             row["drawn"] = [asked.decision.drawn, asked.confidence]
         if self.detects:
-            self._label_detected(row, self.time - kept.time)
+            try:
+                self._label_detected(row, self.time - kept.time)
+            except DataError as error:  # its key was forgotten, and a new detector learns nothing from a label alone
+                self._settle(number)
+                raise ExpiredError(f"the label came too late, and is dropped: {error}") from error
             self.seq += 1
             result = {"seq": self.seq}
         else:
             result = self._train({**row, "predict": body.get("predict")}, len(kept.x), self.time - kept.time)
+        self._settle(number)
+        self._unwritten.add(self.seq, write_json(row))
+        return result
+
+    def _settle(self, number: int) -> None:
+        """Let an instance wait no longer, because its label came."""
         self.waiting.remove(number)
         self._count_held()
         self._unwritten.take_label(number)
-        self._unwritten.add(self.seq, write_json(row))
-        return result
 
     def _remember(self, key: str, given: str, number: int) -> None:
         forgotten = self.ids.add(key, given, self.seq, number)

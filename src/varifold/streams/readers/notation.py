@@ -65,6 +65,8 @@ _WITH_UNIT = re.compile(
 """A number with its unit after it, or with a currency before it."""
 FEWEST_NUMBERS = 3
 """Number of different numbers from which texts are taken for numbers with a unit."""
+_LONGEST_GROUPED = 64
+"""Most bytes of a number with separators of thousands; a longer text is none to `parse_number`."""
 _FEW = 100
 """Number of cells checked first, to skip columns with points that are not numbers."""
 _TWO_GROUPS = re.compile(r"\.\d{3}\.\d{3}")
@@ -130,8 +132,18 @@ def _marked(cells: Sequence[str]) -> list[Notation]:
 def _numbers(cells: Sequence[str], patterns: Iterable[re.Pattern[str]]) -> list[str]:
     """Return the cells that one of the patterns matches; none if fewer than nine in ten are."""
     patterns = list(patterns)
-    numbers = [cell for cell in cells if any(pattern.fullmatch(cell) for pattern in patterns)]
+    plain = [pattern for pattern in patterns if pattern in (_PATTERNS[POINT], _PATTERNS[COMMA])]
+    numbers = [
+        cell
+        for cell in cells
+        if any(pattern.fullmatch(cell) for pattern in (patterns if _may_be_grouped(cell) else plain))
+    ]
     return numbers if 10 * len(numbers) >= 9 * len(cells) else []
+
+
+def _may_be_grouped(cell: str) -> bool:
+    """Return whether a text is not longer than the numbers that are read with separators of thousands."""
+    return len(cell.encode("utf-8", "surrogatepass")) <= _LONGEST_GROUPED
 
 
 def _all_fit(cells: Iterable[str], notation: Notation) -> bool:
