@@ -39,7 +39,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--target", metavar="COL", help="column that marks known anomalies; it is not learned")
     parser.add_argument("--positive", metavar="LABEL", help="label of an anomaly (default: all but the most frequent)")
     parser.add_argument(
-        "--model", metavar="NAME", help="a detector, NAME:key=value sets its parameters (default autodetector; copuladetector if sensors depend on each other)"
+        "--model",
+        metavar="NAME",
+        help="a detector, NAME:key=value sets its parameters (default autodetector; copuladetector if sensors depend on "
+        "each other)",
     )
     parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
     parser.add_argument("--key", metavar="COL", help="one detector per value of this column, such as a device")
