@@ -182,6 +182,29 @@ def test_a_file_with_impossible_rules_is_rejected(client: httpx.Client, model: s
     assert "there is no part 'hours'" in found.json()["error"]
 
 
+FIELDS = ("target", "id", "time", "ignore", "dates", "date_order", "types", "weight", "absent", "notations")
+VALUES = (None, 5, True, "", "a", [], ["a"], [5], [["a"]], {}, {"a": 5}, {"a": None}, {"a": ["hour"]}, {"a": [["hour"]]})
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_whatever_a_file_says_about_reading_leaves_the_model_in_use(name: str, client: httpx.Client) -> None:
+    model = f"read-{name.replace('_', '-')}"
+    client.put(f"/models/{model}", json={"method": "arow"})
+    for value in VALUES:
+        learner = AROW()
+        learner.reading = {name: value}
+        before = client.get(f"/models/{model}").json()
+        found = client.post(f"/models/{model}/restore", content=learners.to_bytes(learner))
+        assert found.status_code in (200, 422)
+        if found.status_code == 422:
+            assert "cannot be used: " in found.json()["error"]
+            assert f"{name} of " in found.json()["error"] or "column 'a'" in found.json()["error"]
+            assert client.get(f"/models/{model}").json() == before
+        client.put(f"/models/{model}", json={"input": {}})
+        assert client.post(f"/models/{model}/learn", json={"x": {"b": 1.0}, "y": "up"}).status_code == 200
+    client.delete(f"/models/{model}")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

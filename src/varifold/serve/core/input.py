@@ -22,6 +22,8 @@ from varifold.streams.readers.records import flatten
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
+_OF_FILE = ("target", "id", "time", "ignore", "dates", "date_order", "types")
+"""Options of reading in a model file that are rules."""
 
 
 class InputRules:
@@ -92,8 +94,7 @@ class InputRules:
                 raise RejectedError(
                     f"input has no field {name!r}{nearest(name, _NAMES)}; there are {', '.join(_NAMES)}"
                 )
-            if not _has_type(name, value):
-                raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
+            _check_type(name, value)
         try:
             policy = None if options.get("ask") is None else _checked_policy(options["ask"])
         except ParameterError as error:
@@ -111,10 +112,21 @@ class InputRules:
 
     @classmethod
     def of_file(cls, reading: Mapping[str, Any]) -> Self:
-        """Make the rules by which a learner was trained from the options of reading that its file has."""
-        names = ("target", "id", "time", "ignore", "dates", "date_order")
-        types = {name: kind for name, kind in reading.get("types", {}).items() if kind == "category"}
-        return cls.from_json({name: reading[name] for name in names if name in reading} | {"types": types})
+        """Make the rules by which a learner was trained from the options of reading that its file has.
+
+        Of the types only categories are taken.
+        """
+        try:
+            given = {name: value for name in _OF_FILE if (value := reading.get(name)) is not None}
+            for name, value in given.items():
+                _check_type(name, value)
+            given["types"] = {name: kind for name, kind in given.get("types", {}).items() if kind == "category"}
+            return cls.from_json(given)
+        except RejectedError as error:
+            raise RejectedError(
+                f"the options of reading in the file cannot be used: {error} (a model that has input rules takes none "
+                "from a file)"
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -246,6 +258,11 @@ _EXPECTED = {
     "types": 'an object such as {"when": "category"}',
     "ask": 'an object such as {"budget": 0.05}',
 }
+
+
+def _check_type(name: str, value: Any) -> None:
+    if not _has_type(name, value):
+        raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
 
 
 def _has_type(name: str, value: Any) -> bool:

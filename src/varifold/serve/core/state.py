@@ -298,15 +298,15 @@ class ModelState:
                 f"the file holds a {new}, and the model {self.name!r} is a {old}; make another model and restore the "
                 "file there"
             )
-        rules = self._rules_with(learner)
-        self.learner, self.rules = learner, rules
+        self._replace(learner)
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
-        return {"seq": self.seq, "steps": self.learner.steps, "input": rules.to_json()}
+        return {"seq": self.seq, "steps": self.learner.steps, "input": self.rules.to_json()}
 
-    def _rules_with(self, learner: Any) -> InputRules:
-        """Return the input rules, or without any those that a learner's file has."""
-        return self.rules if self.rules.to_json() else InputRules.of_file(learner.reading)
+    def _replace(self, learner: Any) -> None:
+        """Replace the learner and, if there are no input rules, take those that the learner's file has."""
+        rules = self.rules if self.rules.to_json() else InputRules.of_file(learner.reading)
+        self.learner, self.rules = learner, rules
 
     def differs(self, rules: InputRules) -> bool:
         """Return whether input rules are given, and are not those of the model."""
@@ -854,8 +854,7 @@ class ModelState:
     def _replay(self, kind: int, data: bytes) -> None:
         """Replay a change of the store."""
         if kind == RESTORE:
-            self.learner = self.budget.server.make(learners.from_bytes, data)
-            self.rules = self._rules_with(self.learner)
+            self._replace(self.budget.server.make(learners.from_bytes, data))
             return
         body = parse(data)
         if kind == RULES:
