@@ -22,7 +22,9 @@ from varifold.streams.readers.records import flatten
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
-_OF_FILE = ("target", "id", "time", "ignore", "dates", "date_order", "types")
+KEPT = {"key", "ask"}
+"""Rules that say nothing about reading, and that a model keeps."""
+_OF_FILE = ("target", "id", "time", "weight", "ignore", "dates", "date_order", "types")
 """Options of reading in a model file that are rules."""
 
 
@@ -76,9 +78,15 @@ class InputRules:
         self.dates = Dates(dates or {}, time, date_order)
         self.categories = frozenset(types or {})
         self.ask = None if ask is None else _checked_policy(ask)
-        named = [name for name in (target, id, key, time) if name is not None]
-        if len(set(named)) != len(named):
-            raise ParameterError("target, id, key and time must be different fields")
+        roles = {"target": target, "id": id, "key": key, "time": time}
+        named = {role: name for role, name in roles.items() if name is not None}
+        for role, name in named.items():
+            other = next(one for one in named if named[one] == name)
+            if other != role:
+                raise ParameterError(f"{other} and {role} are both {name!r}; give different fields")
+        for role, names in (("ignore", self.ignore), ("dates", self.dates)):
+            if key is not None and key in names:
+                raise ParameterError(f"the key {key!r} is also a field of {role}; leave it out there")
         other = next((kind for kind in (types or {}).values() if kind != "category"), None)
         if other is not None:
             raise ParameterError(f"types: values are taken as they arrive, so only category can be given, not {other}")
@@ -110,23 +118,35 @@ class InputRules:
         options, ask = description.get("input", {}), description.get("ask")
         return cls.from_json({**options, "ask": ask} if isinstance(options, dict) and ask is not None else options)
 
-    @classmethod
-    def of_file(cls, reading: Mapping[str, Any]) -> Self:
-        """Make the rules by which a learner was trained from the options of reading that its file has.
+    def for_file(self, reading: Mapping[str, Any], key: Any) -> Self:
+        """Return the rules after a file is restored: with none of reading, those by which its learner was trained.
 
-        Of the types only categories are taken.
+        Of its types only categories are taken; its weights are left out. `key` is the field of its learners by key.
         """
+        own = self.to_json()
+        if own.keys() - KEPT:
+            self.check_key(key)
+            return self
         try:
             given = {name: value for name in _OF_FILE if (value := reading.get(name)) is not None}
             for name, value in given.items():
                 _check_type(name, value)
             given["types"] = {name: kind for name, kind in given.get("types", {}).items() if kind == "category"}
-            return cls.from_json(given)
+            if (weight := given.pop("weight", None)) is not None:
+                given["ignore"] = [*given.get("ignore", ()), weight]
+            rules = self.from_json(given | own)
+            rules.check_key(key)
         except RejectedError as error:
             raise RejectedError(
                 f"the options of reading in the file cannot be used: {error} (a model that has input rules takes none "
                 "from a file)"
             ) from error
+        return rules
+
+    def check_key(self, key: Any) -> None:
+        """Raise an error if no record would have a key, because the rules take its field for something else."""
+        if isinstance(key, str) and key:
+            self.from_json(self.to_json() | {"key": key})
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -251,7 +271,7 @@ class InputRules:
 
 
 _EXPECTED = {
-    **dict.fromkeys(("id", "key", "target", "time", "date_order"), "the name of a field"),
+    **dict.fromkeys(("id", "key", "target", "time", "weight", "date_order"), "the name of a field"),
     "ignore": "a list of fields",
     "flatten": "true or false",
     "dates": 'an object such as {"when": ["hour", "weekday"]}',

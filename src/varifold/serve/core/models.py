@@ -456,6 +456,8 @@ class Models:
             )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
+        if rules is not None:
+            rules.check_key(key)
         learner = self.budget.make(learners.make, method, params, key, max_keys)
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))

@@ -36,7 +36,7 @@ from varifold.serve.core.errors import (
     RequestError,
     shortened,
 )
-from varifold.serve.core.input import InputRules
+from varifold.serve.core.input import KEPT, InputRules
 from varifold.serve.core.monitor import Monitor
 
 _CANDIDATES = 20
@@ -304,8 +304,8 @@ class ModelState:
         return {"seq": self.seq, "steps": self.learner.steps, "input": self.rules.to_json()}
 
     def _replace(self, learner: Any) -> None:
-        """Replace the learner and, if there are no input rules, take those that the learner's file has."""
-        rules = self.rules if self.rules.to_json() else InputRules.of_file(learner.reading)
+        """Replace the learner and, if there are no rules of reading, take those that the learner's file has."""
+        rules = self.rules.for_file(learner.reading, getattr(learner, "key", None))
         self.learner, self.rules = learner, rules
 
     def differs(self, rules: InputRules) -> bool:
@@ -314,11 +314,13 @@ class ModelState:
 
     def change_rules(self, options: Any) -> dict[str, Any]:
         """Replace the input rules. The policy that requests labels, and the key, stay."""
-        rules = InputRules.from_json({"ask": self.rules.ask, **options} if isinstance(options, dict) else options)
+        own = {name: value for name, value in self.rules.to_json().items() if name in KEPT}
+        rules = InputRules.from_json(own | options if isinstance(options, dict) else options)
         if rules.ask != self.rules.ask:
             raise RejectedError(f"ask of the model {self.name!r} cannot be changed: leave it out of input")
         if rules.key not in (None, self._field):
             raise RejectedError(f"the key of the model {self.name!r} is {self._field!r}, and cannot be {rules.key!r}")
+        rules.check_key(self._field)
         self.rules = rules
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RULES, [write_json(rules.to_json())]))
