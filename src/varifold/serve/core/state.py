@@ -221,7 +221,7 @@ class ModelState:
             self.devices.bound(learner.max_keys)
         self.detects = is_detector(learner)
         self._labels = labels
-        self.budget.measure(learner)
+        self.budget.set_learner(learner)
 
     @property
     def keyed(self) -> bool:
