@@ -218,7 +218,7 @@ class ModelState:
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
         if self.keyed:
-            self.devices.bound(learner.max_keys)
+            self.devices.bound(learner)
         self.detects = is_detector(learner)
         self._labels = labels
         self.budget.set_learner(learner)
