@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from varifold.ask import AskPolicy, Decision
-from varifold.base.files import pack_label, unpack_label
+from varifold.base.files import MISFITS, pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_detector, is_regressor
 from varifold.base.saving import capture
@@ -30,10 +30,12 @@ from varifold.serve.core.database import RESTORE, ROWS, RULES, Change, Database,
 from varifold.serve.core.devices import Devices
 from varifold.serve.core.errors import (
     ConflictError,
+    DiskError,
     ExpiredError,
     NotFoundError,
     RejectedError,
     RequestError,
+    StateError,
     shortened,
 )
 from varifold.serve.core.input import KEPT, InputRules
@@ -820,6 +822,21 @@ class ModelState:
 
         A change that fails is set aside with its reason; the others are replayed.
         """
+        try:
+            return cls._recovered(database, row, limits, budget)
+        except (StateError, DiskError):
+            raise
+        except (VarifoldError, *MISFITS) as error:
+            reason = str(error) if isinstance(error, VarifoldError) else repr(error)
+            raise StateError(
+                f"what is stored of the model {row.name!r} was written by another version of varifold, or is damaged: "
+                f"{reason}. Read it with the version that wrote it"
+            ) from error
+
+    @classmethod
+    def _recovered(
+        cls, database: Database, row: ModelRow, limits: Limits, budget: ServerBudget | None
+    ) -> tuple[ModelState, Recovery]:
         head, *parts = database.snapshot(row)
         facts = read_json(head)
         rules = InputRules.from_json(facts["input"])
