@@ -61,11 +61,21 @@ def test_a_configuration_makes_models_and_sets_options(make_server: Callable[...
     assert any(re.fullmatch(r"varifold \S+ serves 2 models of .*", text) for text in texts)
     assert texts[-2:] == ["stopping: SIGTERM", "stopped: everything is stored"]
     assert ("plant", "made, of the method 'arow'") in [(line["model"], line["text"]) for line in lines]
-    (tmp_path / "varifold.toml").write_text(CONFIG.replace('time = "ts"', 'time = "at"'))
+    other = CONFIG.replace('time = "ts"', 'time = "at"').replace(
+        'key = "device"', 'key = "device"\nask = {budget = 0.1}'
+    )
+    (tmp_path / "varifold.toml").write_text(other)
     server.start()
     with server.client() as client:
         assert client.get("/models/plant").json()["steps"] == 1
-    assert 'exists, with the input rules {\\"target\\":\\"state\\",\\"time\\":\\"ts\\"' in server.log()
+    warnings = [line for line in map(orjson.loads, server.log().splitlines()) if line["level"] == "warning"]
+    plant, pumps = sorted(warnings, key=lambda line: line["model"])
+    assert plant["text"].startswith('exists, with the input rules {"target":"state","time":"ts"')
+    assert "PUT /models/plant" in plant["text"]
+    assert pumps["text"] == (
+        "exists, with the ask null; that of the configuration is not used, and cannot be changed: leave it out, or "
+        "give another name for the model"
+    )
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:

@@ -19,8 +19,10 @@ from varifold.serve.core.monitor import LONGEST
 Status = Literal["ok", "sensor", "error", "silent"]
 
 MOST = 10_000
-"""Most devices that are tracked, unless the learner keeps fewer keys. Beyond that, one without a learner is not tracked,
-and for one with a learner another is dropped: one whose learner was forgotten, or else the one silent for longest.
+"""Most devices that are tracked, unless the learner keeps fewer keys.
+
+Beyond that, one without a learner is not tracked, and for one with a learner another is dropped: one whose learner was
+forgotten, or else the one silent for longest.
 """
 MOST_SENSORS = 64
 """Most sensors of a device that are tracked."""

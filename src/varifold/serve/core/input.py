@@ -123,8 +123,7 @@ class InputRules:
 
         Of its types only categories are taken; its weights are left out. `key` is the field of its learners by key.
         """
-        own = self.to_json()
-        if own.keys() - KEPT:
+        if self.reading:
             self.check_key(key)
             return self
         try:
@@ -134,7 +133,7 @@ class InputRules:
             given["types"] = {name: kind for name, kind in given.get("types", {}).items() if kind == "category"}
             if (weight := given.pop("weight", None)) is not None:
                 given["ignore"] = [*given.get("ignore", ()), weight]
-            rules = self.from_json(given | own)
+            rules = self.from_json(given | self.to_json())
             rules.check_key(key)
         except RejectedError as error:
             raise RejectedError(
@@ -156,6 +155,11 @@ class InputRules:
         options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order, "types": types}
         options["ask"] = self.ask
         return {name: value for name, value in options.items() if value} | ({} if self.flatten else {"flatten": False})
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options that say how records are read."""
+        return {name: value for name, value in self.to_json().items() if name not in KEPT}
 
     # ------------------------------------------------------------------ bodies of requests
 

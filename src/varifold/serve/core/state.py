@@ -310,10 +310,6 @@ class ModelState:
         rules = self.rules.for_file(learner.reading, getattr(learner, "key", None))
         self.learner, self.rules = learner, rules
 
-    def differs(self, rules: InputRules) -> bool:
-        """Return whether input rules are given, and are not those of the model."""
-        return rules.to_json() not in ({}, self.rules.to_json())
-
     def change_rules(self, options: Any) -> dict[str, Any]:
         """Replace the input rules. The policy that requests labels, and the key, stay."""
         own = {name: value for name, value in self.rules.to_json().items() if name in KEPT}
