@@ -79,14 +79,14 @@ class InputRules:
         self.categories = frozenset(types or {})
         self.ask = None if ask is None else _checked_policy(ask)
         roles = {"target": target, "id": id, "key": key, "time": time}
-        named = {role: name for role, name in roles.items() if name is not None}
-        for role, name in named.items():
-            other = next(one for one in named if named[one] == name)
-            if other != role:
-                raise ParameterError(f"{other} and {role} are both {name!r}; give different fields")
-        for role, names in (("ignore", self.ignore), ("dates", self.dates)):
-            if key is not None and key in names:
-                raise ParameterError(f"the key {key!r} is also a field of {role}; leave it out there")
+        named = {role: given for role, given in roles.items() if given is not None}
+        for role, given in named.items():
+            first = next(one for one in named if named[one] == given)
+            if first != role:
+                raise ParameterError(f"{first} and {role} are both {given!r}; give different fields")
+        for option, fields in (("ignore", self.ignore), ("dates", self.dates.parts)):
+            if key is not None and key in fields:
+                raise ParameterError(f"the key {key!r} is also a field of {option}; leave it out there")
         other = next((kind for kind in (types or {}).values() if kind != "category"), None)
         if other is not None:
             raise ParameterError(f"types: values are taken as they arrive, so only category can be given, not {other}")

@@ -481,8 +481,8 @@ class Models:
         if spec.rules.ask not in (None, rules.ask):
             ask = write_json(rules.ask).decode()
             log.warning(
-                f"exists, with the ask {ask}; that of the configuration is not used, and cannot be changed: leave it out, "
-                "or give another name for the model",
+                f"exists, with the ask {ask}; that of the configuration is not used, and cannot be changed: leave it "
+                "out, or give another name for the model",
                 name,
             )
         if spec.rules.reading not in ({}, rules.reading):
