@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,33 @@ def test_text_that_adds_no_name_does_not_use_up_the_budget() -> None:
     for i in range(3_000):
         budget.learn(model, {f"f{i // 100}": 1.0}, "up", 1.0, size=1_000)
     assert model.steps == 3_000
+
+
+@pytest.mark.parametrize("max_keys", [None, 5])
+def test_a_model_that_pauses_leaves_to_others_what_it_does_not_use(max_keys: int | None) -> None:
+    """Keys that come and go, and instances without a new name, use no memory in the end."""
+    server = ServerBudget(2 << 20)
+    learner = AROW() if max_keys is None else PerKey(AROW(), key="order", max_keys=max_keys)
+    pauses, other = (ModelState(str(i), one, Limits(), budget=server) for i, one in enumerate([learner, AROW()]))
+    for i in range(3_000):
+        pauses.apply({"x": {"a": 1.0, "b": 2.0}, "y": "up", **({"key": f"o{i}"} if max_keys else {})}, b" " * 600)
+        assert server.used == pauses.budget.used + other.budget.used < 1.1 * (1 << 20)
+    for i in range(300):
+        other.apply({"x": {f"w{i}": 1.0, "p": 1.0}, "y": "up"}, b" " * 60)
+    assert (pauses.learner.steps, other.learner.steps) == (3_000, 300)
+    assert server.make(AROW).steps == 0
+
+
+def test_learners_are_measured_when_half_of_what_was_left_is_counted() -> None:
+    """So the metrics of a server do not rise to its limit, and learners are seldom measured."""
+    server = ServerBudget(8 << 20)
+    state = ModelState("m", AROW(), Limits(), budget=server)
+    used = []
+    for _ in range(20_000):
+        state.apply({"x": {"a": 1.0}, "y": "up"}, b" " * 1_000)
+        used.append(server.used)
+    assert max(used) <= 4.1 * (1 << 20)
+    assert sum(after < before for before, after in itertools.pairwise(used)) == 5
 
 
 def test_learners_by_key_move_to_disk_before_the_budget_ends() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.serve.following import stored
 from tests.serve.server import instance
+from varifold import AROW, PerKey
 from varifold.cli import main
 from varifold.serve.core import database as store
 from varifold.serve.core import learners, snapshot
@@ -218,6 +219,41 @@ def test_a_backup_made_while_changes_are_written_is_one_state(tmp_path: Path) ->
         found, _ = stored(tmp_path / f"r{number}", "m")
         assert found.seq == 35 * number + 25
     database.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "reason"),
+    [
+        ("devices", lambda stored: [row[:-1] for row in stored], "ValueError"),
+        ("devices", lambda stored: [[*row, 0] for row in stored], "ValueError"),
+        ("devices", lambda stored: 5, "TypeError"),
+        ("monitor", lambda stored: {}, "KeyError"),
+        ("input", lambda stored: {"colour": "red"}, "no field 'colour'"),
+    ],
+)
+def test_a_state_of_another_version_is_reported_as_such(
+    part: str, change: Any, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was released, so the number of the format stays; a row of another length must still be reported."""
+    database = Database.open(tmp_path)
+    for name, changed in (("plain", False), ("pumps", True)):
+        state = ModelState(name, PerKey(AROW(), key="k"), Limits())
+        for _ in range(20):
+            state.apply({"x": {"a": 1.0, "k": "p1"}, "y": "up"}, b"")
+        state.take_unwritten()
+        head, *parts = state.parts()
+        facts = orjson.loads(head)
+        facts[part] = change(facts[part]) if changed else facts[part]
+        state.id = database.add_model(name, state.incarnation, snapshot.split([orjson.dumps(facts), *parts])).id
+    database.close(clean=True)
+    assert main(["serve", "--check", str(tmp_path)]) == 1
+    plain, pumps = capsys.readouterr().out.splitlines()
+    assert plain.startswith("plain: 0 changes")
+    assert pumps.startswith(
+        "pumps: cannot be recovered: what is stored of the model 'pumps' was written by another ver"
+    )
+    assert reason in pumps
+    assert pumps.endswith("Read it with the version that wrote it")
 
 
 def test_a_folder_is_checked_without_serving(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,12 +14,12 @@ import orjson
 import pytest
 
 from tests.serve.server import Server, instance, numbers
-from varifold import AROW
+from varifold import AROW, PerKey
 from varifold.serve.alerts import AlertRules, Alerts, grouped
 from varifold.serve.core import devices as module
 from varifold.serve.core.devices import MOST, MOST_SENSORS, Devices, Transition
 from varifold.serve.core.models import Models, Policy
-from varifold.serve.core.state import Limits
+from varifold.serve.core.state import Limits, ModelState
 
 X = {"load": 1.0, "heat": 2.0}
 
@@ -46,6 +46,32 @@ def test_a_device_falls_silent_and_comes_back_once() -> None:
     assert devices.counts() == {"silent": 1, "error": 0, "sensor": 0, "ok": 59}
     assert devices.worst(3)[0]["key"] == 59
     assert run(devices, range(90, 120), range(60)) == [("device-back", 59, "")]
+
+
+@pytest.mark.parametrize("max_keys", [5, None])
+def test_a_device_whose_learner_is_kept_is_not_dropped_for_strangers(
+    max_keys: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers are predicted, and not learned."""
+    monkeypatch.setattr(module, "MOST", 5)
+    state = ModelState("m", PerKey(AROW(), key="k", max_keys=max_keys), Limits())
+
+    def send(second: int, key: str, **more: str) -> None:
+        state.tick(1_000 * second)
+        state.apply({"x": X, "key": key, **more}, b"")
+
+    clock = iter(range(0, 1_000_000, 1_000))
+    monkeypatch.setattr("varifold.serve.core.state.time.time", lambda: next(clock) / 1_000)
+    for second in range(40):
+        send(second, "pump", y="up")
+    for i in range(20):
+        send(40 + i, f"stranger {i}")
+    assert [one["key"] for one in state.devices.worst(9) if one["key"] == "pump"] == ["pump"]
+    assert len(state.devices) == 5
+    assert kinds(state.devices.check(10_000_000)) == [("device-silent", "pump", "")]
+    for i in range(5):
+        send(60 + i, f"new {i}", y="up")  # with the bound, the learner of the pump is forgotten
+    assert {one["key"] for one in state.devices.worst(9)} == {f"new {i}" for i in range(5)}
 
 
 def test_a_sensor_of_one_device_falls_silent() -> None:

@@ -250,6 +250,28 @@ def test_a_state_is_not_followed_with_another_target_or_key(tmp_path: Path, capf
         assert said in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("held", [None, 5])
+def test_a_state_keeps_its_number_of_keys(
+    held: int | None, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [orjson.dumps({"k": f"p{i}", "a": 1.0, "y": "up"}) for i in range(10)]
+    (tmp_path / "rows").write_bytes(b"\n".join(rows))
+    given = [] if held is None else ["--max-keys", str(held)]
+
+    def run(*more: str) -> int:
+        with (tmp_path / "rows").open("rb") as source:
+            monkeypatch.setattr(sys, "stdin", source)
+            options = ["--target", "y", "--key", "k", "--model", "arow", "--state", str(tmp_path / "s")]
+            return main(["follow", *options, *more])
+
+    assert [run(*given), run(*given), run()] == [0, 0, 0]
+    assert run("--max-keys", "7") == 2
+    was = "keeps all keys" if held is None else "keeps 5 keys"
+    assert f"--max-keys 7: the state in {tmp_path / 's'} {was}; leave --max-keys out" in capfd.readouterr().err
+    state, _ = stored(tmp_path / "s", "follow")
+    assert (state.learner.max_keys, len(state.learner.keys), state.learner.steps) == (held, held or 10, 30)
+
+
 PER_KEY = ([], {}), (["--key", "device"], {"device": "a"})
 
 

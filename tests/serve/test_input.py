@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from tests.serve.following import answers, stored
 from tests.serve.server import Server
-from varifold import AROW
+from varifold import AROW, PerKey
 from varifold.cli import main
 from varifold.serve.core import learners
 from varifold.serve.core.bodies import check_identifier
@@ -180,6 +180,100 @@ def test_a_file_with_impossible_rules_is_rejected(client: httpx.Client, model: s
     found = client.post(f"/models/{model}/restore", content=learners.to_bytes(learner))
     assert (found.status_code, client.get(f"/models/{model}").json()["seq"]) == (422, 0)
     assert "there is no part 'hours'" in found.json()["error"]
+
+
+def test_the_weights_of_a_file_are_no_feature(client: httpx.Client, model: str, tmp_path: Path) -> None:
+    rows = [f"{i % 5},{1 + i % 3},{'up' if i % 5 > 2 else 'down'}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["heat,importance,state", *rows]) + "\n")
+    options = ["--target", "state", "--weight", "importance", "--model", "arow", "--save", str(tmp_path / "m")]
+    assert main(["run", str(tmp_path / "rows.csv"), *options]) == 0
+    found = client.post(f"/models/{model}/restore", content=(tmp_path / "m").read_bytes()).json()
+    assert found["input"] == {"target": "state", "ignore": ["importance"]}
+    assert client.post(f"/models/{model}/learn", json={"x": {"heat": 4, "importance": 2, "state": "up"}}).is_success
+    assert list(client.get(f"/models/{model}/features").json()["features"]) == ["heat"]
+
+
+@pytest.mark.parametrize("key", [None, "pump"])
+@pytest.mark.parametrize("ask", [None, {"budget": 0.05}])
+def test_a_policy_and_a_key_are_no_rules_of_reading(
+    client: httpx.Client, ask: dict[str, Any] | None, key: str | None
+) -> None:
+    """So a model that has only these takes those of a file, and keeps its own key and policy."""
+    learner = AROW() if key is None else PerKey(AROW(), key=key)
+    learner.reading = {"time": "ts", "dates": {"day": ["weekday"]}}
+    rules = {"ask": ask, "key": key}
+    description = {"method": "arow", "input": {name: value for name, value in rules.items() if value is not None}}
+    assert client.put("/models/asks", json=description).status_code == 201
+    before = client.get("/models/asks").json()
+    found = client.post("/models/asks/restore", content=learners.to_bytes(learner)).json()
+    assert found["input"] == {**before["input"], **learner.reading} | ({} if ask is None else {"ask": before["ask"]})
+    assert client.get("/models/asks").json()["ask"] == before["ask"]
+    row = {"x": {"day": "2026-03-04", "ts": "2026-03-04T10:00:00", "pump": 1}, "y": "up"}
+    assert client.post("/models/asks/learn", json=row).status_code == 200
+    client.delete("/models/asks")
+
+
+@pytest.mark.parametrize(
+    "rules", [{"time": "pump"}, {"id": "pump"}, {"target": "pump"}, {"ignore": ["pump"]}, {"dates": {"pump": ["hour"]}}]
+)
+def test_rules_that_take_the_key_away_are_rejected(rules: dict[str, Any], client: httpx.Client) -> None:
+    client.put("/models/pumps", json={"method": "arow", "key": "pump"})
+    learner = PerKey(AROW(), key="pump")
+    learner.reading = rules
+    file = learners.to_bytes(learner)
+    description = {"method": "arow", "key": "pump", "input": rules}
+    for found in (
+        client.put("/models/pumps", json={"input": rules}),
+        client.post("/models/pumps/restore", content=file),
+        client.put("/models/others", json=description),
+        client.put("/models/others", json={"method": "arow", "input": {"key": "pump", **rules}}),
+    ):
+        assert found.status_code == 422
+        assert "key" in found.json()["error"]
+        assert "'pump'" in found.json()["error"]
+        assert next(iter(rules)) in found.json()["error"]
+    assert client.get("/models/others").status_code == 404
+    assert client.get("/models/pumps").json()["seq"] == 0
+    assert client.post("/models/pumps/learn", json={"x": {"a": 1.0, "pump": "p1"}, "y": "up"}).status_code == 200
+    client.delete("/models/pumps")
+
+
+FIELDS = ("target", "id", "time", "ignore", "dates", "date_order", "types", "weight", "absent", "notations")
+VALUES = (
+    None,
+    5,
+    True,
+    "",
+    "a",
+    [],
+    ["a"],
+    [5],
+    [["a"]],
+    {},
+    {"a": 5},
+    {"a": None},
+    {"a": ["hour"]},
+    {"a": [["hour"]]},
+)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_whatever_a_file_says_about_reading_leaves_the_model_in_use(name: str, client: httpx.Client) -> None:
+    model = f"read-{name.replace('_', '-')}"
+    client.put(f"/models/{model}", json={"method": "arow"})
+    for value in VALUES:
+        learner = AROW()
+        learner.reading = {name: value}
+        before = client.get(f"/models/{model}").json()
+        found = client.post(f"/models/{model}/restore", content=learners.to_bytes(learner))
+        assert found.status_code in (200, 422)
+        if found.status_code == 422:
+            assert "cannot be used: " in found.json()["error"]
+            assert name in found.json()["error"]
+            assert client.get(f"/models/{model}").json() == before
+        client.put(f"/models/{model}", json={"input": {}})
+        assert client.post(f"/models/{model}/learn", json={"x": {"b": 1.0}, "y": "up"}).status_code == 200
+    client.delete(f"/models/{model}")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -60,11 +61,21 @@ def test_a_configuration_makes_models_and_sets_options(make_server: Callable[...
     assert any(re.fullmatch(r"varifold \S+ serves 2 models of .*", text) for text in texts)
     assert texts[-2:] == ["stopping: SIGTERM", "stopped: everything is stored"]
     assert ("plant", "made, of the method 'arow'") in [(line["model"], line["text"]) for line in lines]
-    (tmp_path / "varifold.toml").write_text(CONFIG.replace('time = "ts"', 'time = "at"'))
+    other = CONFIG.replace('time = "ts"', 'time = "at"').replace(
+        'key = "device"', 'key = "device"\nask = {budget = 0.1}'
+    )
+    (tmp_path / "varifold.toml").write_text(other)
     server.start()
     with server.client() as client:
         assert client.get("/models/plant").json()["steps"] == 1
-    assert 'exists, with the input rules {\\"target\\":\\"state\\",\\"time\\":\\"ts\\"' in server.log()
+    warnings = [line for line in map(orjson.loads, server.log().splitlines()) if line["level"] == "warning"]
+    plant, pumps = sorted(warnings, key=lambda line: line["model"])
+    assert plant["text"].startswith('exists, with the input rules {"target":"state","time":"ts"')
+    assert "PUT /models/plant" in plant["text"]
+    assert pumps["text"] == (
+        "exists, with the ask null; that of the configuration is not used, and cannot be changed: leave it out, or "
+        "give another name for the model"
+    )
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -185,6 +196,67 @@ def test_connections_without_a_handshake_leave_file_descriptors_to_the_state(
     context = ssl.create_default_context(cafile=str(cert))
     with httpx.Client(base_url=server.url, verify=context) as client:  # replaces the oldest
         assert client.get("/healthz").status_code == 200
+    for each in idle:
+        each.close()
+    assert server.stop() == 0
+
+
+def test_connections_without_a_handshake_keep_out_nobody(make_server: Callable[..., Server], tmp_path: Path) -> None:
+    """They come before each request: neither a kept connection nor a new one is closed for them."""
+    cert, key = certificate(tmp_path, "first")
+    server = make_server("--tls-cert", str(cert), "--tls-key", str(key), "--max-connections", "20").start()
+    host, port = server.url.removeprefix("https://").split(":")
+    context = ssl.create_default_context(cafile=str(cert))
+    silent: list[socket.socket] = []
+
+    def flood(n: int) -> None:
+        for _ in range(n):
+            silent.append(socket.create_connection((host, int(port))))
+            time.sleep(0.01)
+
+    def client() -> ssl.SSLSocket:
+        plain = socket.create_connection((host, int(port)), timeout=20.0)
+        return context.wrap_socket(plain, server_hostname=host)
+
+    def get(connection: ssl.SSLSocket) -> bytes:
+        with contextlib.suppress(OSError):  # closed by the server
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            received = b""
+            while not received.endswith(b"}") and (part := connection.recv(4096)):
+                received += part
+            return received[:15]
+        return b""
+
+    with contextlib.ExitStack() as open_ones:
+        kept = [open_ones.enter_context(client()) for _ in range(4)]
+        assert [get(one) for one in kept] == 4 * [b"HTTP/1.1 200 OK"]
+        flood(60)
+        assert [get(one) for one in kept] == 4 * [b"HTTP/1.1 200 OK"]
+        for _ in range(10):
+            with client() as new:
+                flood(2)
+                assert get(new) == b"HTTP/1.1 200 OK"
+    for each in silent:
+        each.close()
+    assert server.stop() == 0
+
+
+def test_connections_that_send_nothing_after_their_handshake_keep_out_nobody(
+    make_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """A handshake under way is not closed for those that came later than all of them."""
+    cert, key = certificate(tmp_path, "first")
+    server = make_server("--tls-cert", str(cert), "--tls-key", str(key), "--max-connections", "20").start()
+    host, port = server.url.removeprefix("https://").split(":")
+    context = ssl.create_default_context(cafile=str(cert))
+    idle = [context.wrap_socket(socket.create_connection((host, int(port))), server_hostname=host) for _ in range(20)]
+    for _ in range(5):
+        with socket.create_connection((host, int(port)), timeout=20.0) as plain:
+            idle += [socket.create_connection((host, int(port))) for _ in range(3)]  # before the handshake
+            time.sleep(0.1)
+            with context.wrap_socket(plain, server_hostname=host) as new:
+                new.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                assert new.recv(4096)[:15] == b"HTTP/1.1 200 OK"
     for each in idle:
         each.close()
     assert server.stop() == 0

@@ -236,7 +236,7 @@ class Follower:
 
 
 def _check_same(folder: Path, stored: Any, requested: Any, target: str | None) -> None:
-    """Reject a state that was made for another target or key."""
+    """Reject a state that was made for another target, key or number of keys."""
     before = stored.reading.get("target")
     if before is not None and before != target:
         given = "--detect" if target is None else f"--target {target}"
@@ -247,6 +247,12 @@ def _check_same(folder: Path, stored: Any, requested: Any, target: str | None) -
     if key != getattr(requested, "key", None):
         was = "has one learner for all lines" if key is None else f"has one learner per {key!r}"
         raise ParameterError(f"--key: the state in {folder} {was}; use the same --key, or another --state")
+    most = getattr(requested, "max_keys", None)
+    if most is not None and most != stored.max_keys:
+        was = "keeps all keys" if stored.max_keys is None else f"keeps {stored.max_keys:,} keys"
+        raise ParameterError(
+            f"--max-keys {most}: the state in {folder} {was}; leave --max-keys out, or give another --state"
+        )
 
 
 def other_method(stored: Any, requested: Any) -> str | None:

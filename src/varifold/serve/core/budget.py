@@ -2,8 +2,9 @@
 
 The engine reserves all memory for a change before it changes anything. While a model learns, the engine's allocator has
 an allowance: a change that needs more fails in that step, so it is rejected and never stored. The allowance is what the
-budgets leave. Released memory is not seen by the allocator, so the count is an upper bound; when it is used up, the
-learner is measured and the change tried again.
+budgets leave. Released memory is not seen by the allocator, and of names it is not known whether they are new, so the
+count is an upper bound. When half of what was left is counted, or a change does not fit, the learners of all models are
+measured: one that learns nothing now may have released the memory that another needs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,9 +59,36 @@ class ServerBudget:
         self.used = 0
         self.held = 0
         """Bytes of waiting instances and ids."""
+        self.models: weakref.WeakSet[ModelBudget] = weakref.WeakSet()
+        self._counted = 0
+        """Bytes counted since the learners were measured."""
+        self._most_counted = self.most // 2
+
+    def count(self, size: int) -> None:
+        """Count bytes that a learner uses; measure all of them if much was counted."""
+        self.used += size
+        self._counted += size
+        if self._counted > self._most_counted:
+            self.measure()
+
+    def measure(self) -> None:
+        """Measure the learners of all models."""
+        for model in self.models:
+            model.measure()
+        self.used = sum(model.used for model in self.models)
+        self._counted = 0
+        self._most_counted = max(self.most // 100, (self.most - self.used) // 2)
+
+    def measure_again(self) -> bool:
+        """Measure the learners if more than a little was counted; return whether they use less than counted."""
+        before = self.used
+        if self._counted > self.most_per_model // 100:
+            self.measure()
+        return self.used < before
 
     def make(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function that makes a learner; raise an error if it does not fit into the budget of a model."""
+        self.measure_again()
         left = max(0, min(self.most_per_model, self.most - self.used))
         allow(left)
         try:
@@ -95,12 +124,18 @@ class ModelBudget:
         self.name = name
         self.used = 0
         self.held = 0
-        self._measured = 0
+        self._learner: Any = None
+        server.models.add(self)
 
-    def measure(self, learner: Any) -> None:
+    def set_learner(self, learner: Any) -> None:
+        """Count the memory of this learner."""
+        self._learner = learner
+        self.measure()
+
+    def measure(self) -> None:
         """Measure the learner."""
-        self._measured = learner_bytes(learner)
-        self._set(self._measured)
+        if self._learner is not None:
+            self._set(learner_bytes(self._learner))
 
     def _set(self, used: int) -> None:
         self.server.used += used - self.used
@@ -108,7 +143,7 @@ class ModelBudget:
 
     def _count(self, size: int) -> None:
         self.used += size
-        self.server.used += size
+        self.server.count(size)
 
     @property
     def left(self) -> int:
@@ -118,6 +153,7 @@ class ModelBudget:
 
     def close(self) -> None:
         """Release the budget of a model that is deleted."""
+        self._learner = None
         self._set(0)
         self.hold(0)
 
@@ -142,6 +178,7 @@ class ModelBudget:
         `truth` is its label and weight, if there are any. What the names could take counts as used until
         the learner is measured.
         """
+        self._learner = learner
         size += _NAME * len(x)
         if isinstance(learner, KeyedLearner) and not learner.holds(x.get(learner.key)):
             size += _LEARNER
@@ -165,8 +202,8 @@ class ModelBudget:
             self._make_space(learner, learner.learner, (key,), stored + _LEARNER)
 
     def _make_space(self, learner: Any, function: Callable[..., Any], arguments: tuple[Any, ...], size: int) -> None:
-        """Call a function that did not fit into the budget, after others made space for it."""
-        if self._measure_again(learner) and self._fits(function, arguments, size):
+        """Call a function that did not fit into the budget, once learners are measured or moved to disk."""
+        if self.server.measure_again() and self._fits(function, arguments, size):
             return
         for part in _PARTS:  # a learner that is loaded from disk needs several times its size
             if not self._spill(learner, self.server.most_per_model // part):
@@ -195,22 +232,15 @@ class ModelBudget:
         finally:
             self._count(size + left - allow(-1))
 
-    def _measure_again(self, learner: Any) -> bool:
-        """Measure the learner if much was counted since the last time; return whether it uses less than counted."""
-        before = self.used
-        if before - self._measured > self.server.most_per_model // 100:
-            self.measure(learner)
-        return self.used < before
-
     def _spill(self, learner: Any, size: int) -> bool:
         """Move learners by key of some size to disk; return False if there are none."""
         most = self.server.most_per_model
         if not isinstance(learner, KeyedLearner):
             return False
-        self.measure(learner)
+        self.measure()
         if not learner.spill(max(size, _LARGE, self.used - most + most // 20)):
             return False
-        self.measure(learner)
+        self.measure()
         return True
 
     def _error(self) -> BudgetError:

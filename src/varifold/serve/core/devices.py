@@ -13,14 +13,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from varifold.ensemble.per_key import Key, KeyedLearner
 from varifold.serve.core.monitor import LONGEST
 
-Key = str | int
 Status = Literal["ok", "sensor", "error", "silent"]
 
 MOST = 10_000
-"""Most devices that are tracked, unless the learner has fewer keys; beyond that, the one that was silent for longest is
-dropped.
+"""Most devices that are tracked, unless the learner keeps fewer keys.
+
+Beyond that, one without a learner is not tracked, and for one with a learner another is dropped: one whose learner was
+forgotten, or else the one silent for longest.
 """
 MOST_SENSORS = 64
 """Most sensors of a device that are tracked."""
@@ -118,6 +120,7 @@ class Devices:
         self._transitions: list[Transition] = []
         self._bound: float | None = None  # error above which a device's is high
         self._most = MOST
+        self._learner: KeyedLearner | None = None
 
     def __len__(self) -> int:
         return len(self._devices)
@@ -126,14 +129,22 @@ class Devices:
         """Return a device; None if it is unknown."""
         return self._devices.get(key)
 
-    def bound(self, keys: int | None) -> None:
+    def bound(self, learner: KeyedLearner) -> None:
         """Track no more devices than the learner keeps keys, and drop those that are too many."""
-        self._most = MOST if keys is None else min(MOST, keys)
+        self._learner = learner
+        self._most = MOST if learner.max_keys is None else min(MOST, learner.max_keys)
         self._drop()
 
     def _drop(self) -> None:
         while len(self._devices) > self._most:
-            self._devices.popitem(last=False)
+            forgets = self._learner is not None and self._learner.max_keys is not None
+            keys = (key for key in self._devices if not self._learned(key)) if forgets else iter(())
+            del self._devices[next(keys, next(iter(self._devices)))]
+
+    def _learned(self, key: Key) -> bool:
+        """Return whether the learner of a device is kept."""
+        learner = self._learner
+        return learner is None or learner.holds(key) or learner.disk_bytes(key) > 0
 
     # ------------------------------------------------------------------ updates
 
@@ -141,6 +152,8 @@ class Devices:
         """Count an instance of a device, without its key, at a time in milliseconds."""
         device = self._devices.get(key)
         if device is None:
+            if len(self._devices) >= self._most and not self._learned(key):
+                return
             device = self._devices[key] = Device(now)
             self._drop()
         else:

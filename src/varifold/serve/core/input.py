@@ -22,6 +22,10 @@ from varifold.streams.readers.records import flatten
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
+KEPT = {"key", "ask"}
+"""Rules that say nothing about reading, and that a model keeps."""
+_OF_FILE = ("target", "id", "time", "weight", "ignore", "dates", "date_order", "types")
+"""Options of reading in a model file that are rules."""
 
 
 class InputRules:
@@ -74,9 +78,15 @@ class InputRules:
         self.dates = Dates(dates or {}, time, date_order)
         self.categories = frozenset(types or {})
         self.ask = None if ask is None else _checked_policy(ask)
-        named = [name for name in (target, id, key, time) if name is not None]
-        if len(set(named)) != len(named):
-            raise ParameterError("target, id, key and time must be different fields")
+        roles = {"target": target, "id": id, "key": key, "time": time}
+        named = {role: given for role, given in roles.items() if given is not None}
+        for role, given in named.items():
+            first = next(one for one in named if named[one] == given)
+            if first != role:
+                raise ParameterError(f"{first} and {role} are both {given!r}; give different fields")
+        for option, fields in (("ignore", self.ignore), ("dates", self.dates.parts)):
+            if key is not None and key in fields:
+                raise ParameterError(f"the key {key!r} is also a field of {option}; leave it out there")
         other = next((kind for kind in (types or {}).values() if kind != "category"), None)
         if other is not None:
             raise ParameterError(f"types: values are taken as they arrive, so only category can be given, not {other}")
@@ -92,8 +102,7 @@ class InputRules:
                 raise RejectedError(
                     f"input has no field {name!r}{nearest(name, _NAMES)}; there are {', '.join(_NAMES)}"
                 )
-            if not _has_type(name, value):
-                raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
+            _check_type(name, value)
         try:
             policy = None if options.get("ask") is None else _checked_policy(options["ask"])
         except ParameterError as error:
@@ -109,12 +118,34 @@ class InputRules:
         options, ask = description.get("input", {}), description.get("ask")
         return cls.from_json({**options, "ask": ask} if isinstance(options, dict) and ask is not None else options)
 
-    @classmethod
-    def of_file(cls, reading: Mapping[str, Any]) -> Self:
-        """Make the rules by which a learner was trained from the options of reading that its file has."""
-        names = ("target", "id", "time", "ignore", "dates", "date_order")
-        types = {name: kind for name, kind in reading.get("types", {}).items() if kind == "category"}
-        return cls.from_json({name: reading[name] for name in names if name in reading} | {"types": types})
+    def for_file(self, reading: Mapping[str, Any], key: Any) -> Self:
+        """Return the rules after a file is restored: with none of reading, those by which its learner was trained.
+
+        Of its types only categories are taken; its weights are left out. `key` is the field of its learners by key.
+        """
+        if self.reading:
+            self.check_key(key)
+            return self
+        try:
+            given = {name: value for name in _OF_FILE if (value := reading.get(name)) is not None}
+            for name, value in given.items():
+                _check_type(name, value)
+            given["types"] = {name: kind for name, kind in given.get("types", {}).items() if kind == "category"}
+            if (weight := given.pop("weight", None)) is not None:
+                given["ignore"] = [*given.get("ignore", ()), weight]
+            rules = self.from_json(given | self.to_json())
+            rules.check_key(key)
+        except RejectedError as error:
+            raise RejectedError(
+                f"the options of reading in the file cannot be used: {error} (a model that has input rules takes none "
+                "from a file)"
+            ) from error
+        return rules
+
+    def check_key(self, key: Any) -> None:
+        """Raise an error if no record would have a key, because the rules take its field for something else."""
+        if isinstance(key, str) and key:
+            self.from_json(self.to_json() | {"key": key})
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -124,6 +155,11 @@ class InputRules:
         options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order, "types": types}
         options["ask"] = self.ask
         return {name: value for name, value in options.items() if value} | ({} if self.flatten else {"flatten": False})
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options that say how records are read."""
+        return {name: value for name, value in self.to_json().items() if name not in KEPT}
 
     # ------------------------------------------------------------------ bodies of requests
 
@@ -239,13 +275,18 @@ class InputRules:
 
 
 _EXPECTED = {
-    **dict.fromkeys(("id", "key", "target", "time", "date_order"), "the name of a field"),
+    **dict.fromkeys(("id", "key", "target", "time", "weight", "date_order"), "the name of a field"),
     "ignore": "a list of fields",
     "flatten": "true or false",
     "dates": 'an object such as {"when": ["hour", "weekday"]}',
     "types": 'an object such as {"when": "category"}',
     "ask": 'an object such as {"budget": 0.05}',
 }
+
+
+def _check_type(name: str, value: Any) -> None:
+    if not _has_type(name, value):
+        raise RejectedError(f"{name} of input is {str(value)[:60]!r}, which is not {_EXPECTED[name]}")
 
 
 def _has_type(name: str, value: Any) -> bool:

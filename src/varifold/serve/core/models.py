@@ -456,6 +456,8 @@ class Models:
             )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
+        if rules is not None:
+            rules.check_key(key)
         learner = self.budget.make(learners.make, method, params, key, max_keys)
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
@@ -471,10 +473,22 @@ class Models:
         if name not in self:
             await self.create(name, spec.method, spec.params, spec.key, spec.rules, spec.max_keys)
             log.info(f"made, of the method {spec.method!r}", name)
-        elif (model := self.get(name)) is not None and model.state.differs(spec.rules):
-            rules = write_json(model.state.rules.to_json()).decode()
+            return
+        model = self.get(name)
+        if model is None:
+            return
+        rules = model.state.rules
+        if spec.rules.ask not in (None, rules.ask):
+            ask = write_json(rules.ask).decode()
             log.warning(
-                f"exists, with the input rules {rules}; those of the configuration are not used. To change them: "
+                f"exists, with the ask {ask}; that of the configuration is not used, and cannot be changed: leave it "
+                "out, or give another name for the model",
+                name,
+            )
+        if spec.rules.reading not in ({}, rules.reading):
+            reading = write_json(rules.reading).decode()
+            log.warning(
+                f"exists, with the input rules {reading}; those of the configuration are not used. To change them: "
                 f'PUT /models/{name} {{"input": {{...}}}}',
                 name,
             )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from varifold.ask import AskPolicy, Decision
-from varifold.base.files import pack_label, unpack_label
+from varifold.base.files import MISFITS, pack_label, unpack_label
 from varifold.base.json_text import read_json, write_json
 from varifold.base.learner import is_detector, is_regressor
 from varifold.base.saving import capture
@@ -30,13 +30,15 @@ from varifold.serve.core.database import RESTORE, ROWS, RULES, Change, Database,
 from varifold.serve.core.devices import Devices
 from varifold.serve.core.errors import (
     ConflictError,
+    DiskError,
     ExpiredError,
     NotFoundError,
     RejectedError,
     RequestError,
+    StateError,
     shortened,
 )
-from varifold.serve.core.input import InputRules
+from varifold.serve.core.input import KEPT, InputRules
 from varifold.serve.core.monitor import Monitor
 
 _CANDIDATES = 20
@@ -218,10 +220,10 @@ class ModelState:
         self._learner = learner
         self._field = getattr(learner, "key", None)  # set for a learner by key
         if self.keyed:
-            self.devices.bound(learner.max_keys)
+            self.devices.bound(learner)
         self.detects = is_detector(learner)
         self._labels = labels
-        self.budget.measure(learner)
+        self.budget.set_learner(learner)
 
     @property
     def keyed(self) -> bool:
@@ -299,27 +301,25 @@ class ModelState:
                 f"the file holds a {new}, and the model {self.name!r} is a {old}; make another model and restore the "
                 "file there"
             )
-        rules = self._rules_with(learner)
-        self.learner, self.rules = learner, rules
+        self._replace(learner)
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RESTORE, [data]))
-        return {"seq": self.seq, "steps": self.learner.steps, "input": rules.to_json()}
+        return {"seq": self.seq, "steps": self.learner.steps, "input": self.rules.to_json()}
 
-    def _rules_with(self, learner: Any) -> InputRules:
-        """Return the input rules, or without any those that a learner's file has."""
-        return self.rules if self.rules.to_json() else InputRules.of_file(learner.reading)
-
-    def differs(self, rules: InputRules) -> bool:
-        """Return whether input rules are given, and are not those of the model."""
-        return rules.to_json() not in ({}, self.rules.to_json())
+    def _replace(self, learner: Any) -> None:
+        """Replace the learner and, if there are no rules of reading, take those that the learner's file has."""
+        rules = self.rules.for_file(learner.reading, getattr(learner, "key", None))
+        self.learner, self.rules = learner, rules
 
     def change_rules(self, options: Any) -> dict[str, Any]:
         """Replace the input rules. The policy that requests labels, and the key, stay."""
-        rules = InputRules.from_json({"ask": self.rules.ask, **options} if isinstance(options, dict) else options)
+        own = {name: value for name, value in self.rules.to_json().items() if name in KEPT}
+        rules = InputRules.from_json(own | options if isinstance(options, dict) else options)
         if rules.ask != self.rules.ask:
             raise RejectedError(f"ask of the model {self.name!r} cannot be changed: leave it out of input")
         if rules.key not in (None, self._field):
             raise RejectedError(f"the key of the model {self.name!r} is {self._field!r}, and cannot be {rules.key!r}")
+        rules.check_key(self._field)
         self.rules = rules
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RULES, [write_json(rules.to_json())]))
@@ -827,6 +827,21 @@ class ModelState:
 
         A change that fails is set aside with its reason; the others are replayed.
         """
+        try:
+            return cls._recovered(database, row, limits, budget)
+        except (StateError, DiskError):
+            raise
+        except (VarifoldError, *MISFITS) as error:
+            reason = str(error) if isinstance(error, VarifoldError) else repr(error)
+            raise StateError(
+                f"what is stored of the model {row.name!r} was written by another version of varifold, or is damaged: "
+                f"{reason}. Read it with the version that wrote it"
+            ) from error
+
+    @classmethod
+    def _recovered(
+        cls, database: Database, row: ModelRow, limits: Limits, budget: ServerBudget | None
+    ) -> tuple[ModelState, Recovery]:
         head, *parts = database.snapshot(row)
         facts = read_json(head)
         rules = InputRules.from_json(facts["input"])
@@ -863,8 +878,7 @@ class ModelState:
     def _replay(self, kind: int, data: bytes) -> None:
         """Replay a change of the store."""
         if kind == RESTORE:
-            self.learner = self.budget.server.make(learners.from_bytes, data)
-            self.rules = self._rules_with(self.learner)
+            self._replace(self.budget.server.make(learners.from_bytes, data))
             return
         body = parse(data)
         if kind == RULES:

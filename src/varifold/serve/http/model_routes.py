@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from varifold.base.learner import is_regressor
-from varifold.ensemble.per_key import KeyedLearner
+from varifold.ensemble.per_key import Key, KeyedLearner
 from varifold.errors import VarifoldError
 from varifold.serve import reports
 from varifold.serve.core import bodies
-from varifold.serve.core.devices import Device, Key
+from varifold.serve.core.devices import Device
 from varifold.serve.core.errors import (
     BusyError,
     ConflictError,

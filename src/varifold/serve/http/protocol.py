@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import resource
 import socket
@@ -55,17 +56,19 @@ def most_connections(requested: int | None) -> int:
     return min(_DEFAULT_MOST if requested is None else requested, allowed)
 
 
-def close_waiting(connections: set[Any]) -> bool:
+def close_waiting(*groups: set[Any]) -> bool:
     """Close the connections that have waited longest for a request, a sixteenth of all; return whether there were any.
 
     Those between two requests come last: their clients may be about to use them. Many are closed at once, because all
     are searched.
     """
-    waiting = [each for each in connections if getattr(each, "waits", False)]  # web sockets do not
-    longest = heapq.nsmallest(max(1, len(connections) // 16), waiting, key=LimitedProtocol.order)
+    waiting = [each for group in groups for each in group if getattr(each, "waits", False)]  # web sockets do not
+    most = max(1, sum(map(len, groups)) // 16)
+    longest = heapq.nsmallest(most, waiting, key=lambda each: each.order())
     for each in longest:
-        each.transport.abort()
-        connections.discard(each)  # counted no more, although the event loop closes it later
+        each.drop()
+        for group in groups:
+            group.discard(each)  # counted no more, although the event loop closes it later
     return bool(longest)
 
 
@@ -87,6 +90,28 @@ class Certificate:
         return context
 
 
+class _Handshake:
+    """A connection whose handshake is under way: like one that has sent no request."""
+
+    waits = True
+
+    def __init__(self, task: asyncio.Task[None], since: float) -> None:
+        self._task = task
+        self._since = since
+
+    def order(self) -> tuple[bool, float]:
+        """Return the place among the waiting connections that are closed for others."""
+        return False, self._since
+
+    def drop(self) -> None:
+        """Close the connection."""
+        self._task.cancel()
+
+
+def _discard(under_way: set[_Handshake], handshake: _Handshake, _: asyncio.Task[None]) -> None:
+    under_way.discard(handshake)
+
+
 async def accept_tls(
     listening: socket.socket,
     make: Callable[[], asyncio.Protocol],
@@ -100,7 +125,7 @@ async def accept_tls(
     nothing of them, so that they could exhaust the file descriptors of the process.
     """
     loop = asyncio.get_running_loop()
-    under_way: dict[asyncio.Task[None], None] = {}  # the oldest first
+    under_way: set[_Handshake] = set()
 
     async def shake_hands(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):  # the client's; also errors of TLS, and timeouts
@@ -116,19 +141,17 @@ async def accept_tls(
                 warning(f"a connection could not be accepted: {error}")
                 await asyncio.sleep(1.0)
                 continue
-            if len(connections) + len(under_way) >= most and not close_waiting(connections):
-                if not under_way:
-                    connection.close()
-                    await asyncio.sleep(0)
-                    continue
-                next(iter(under_way)).cancel()
+            if len(connections) + len(under_way) >= most and not close_waiting(connections, under_way):
+                connection.close()
+                await asyncio.sleep(0)
+                continue
             task = loop.create_task(shake_hands(connection))
-            under_way[task] = None
-            task.add_done_callback(under_way.pop)
+            under_way.add(handshake := _Handshake(task, loop.time()))
+            task.add_done_callback(functools.partial(_discard, under_way, handshake))
             await asyncio.sleep(0)  # until what was closed has released its file descriptor
     finally:
-        for task in under_way:
-            task.cancel()
+        for each in under_way:
+            each.drop()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -161,6 +184,10 @@ class LimitedProtocol(HttpToolsProtocol):
     def order(self) -> tuple[bool, float]:
         """Return the place among the waiting connections that are closed for others."""
         return self._phase == _IDLE, self._since
+
+    def drop(self) -> None:
+        """Close the connection for another one."""
+        self.transport.abort()
 
     def _expect_head(self) -> None:
         self._phase, self._head, self._since = _HEAD, 0, self.loop.time()
