@@ -41,8 +41,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="a detector, NAME:key=value sets its parameters (default autodetector; copuladetector if sensors depend on "
-        "each other)",
+        help="a detector, NAME:key=value sets its parameters (default autodetector; copuladetector if sensors depend "
+        "on each other)",
     )
     parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
     parser.add_argument("--key", metavar="COL", help="one detector per value of this column, such as a device")
