@@ -1,4 +1,4 @@
-"""``varifold run --ask`` and ``--key`` on files with a column of strings."""
+"""``varifold run`` with ``--ask``, ``--key`` and ``--scenario`` on a file with a column of strings."""
 
 import json
 import random
@@ -46,3 +46,9 @@ def test_sets_are_scored_with_ask(capsys, machines):
     asked, plain = (run(capsys, machines, *options, *ask) for ask in (["--ask", "1:random"], []))
     assert [each["coverage"] for each in asked["sets"]] == [0.8, 0.95]
     assert asked["sets"] == plain["sets"]
+
+
+def test_a_scenario_does_not_hide_the_key(capsys, machines):
+    found = run(capsys, machines, "--key", "m", "--model", "arow", "--scenario", "vfs:0.5")
+    assert found["instances"] == 600
+    assert found["cer"]["mean"] < 0.4
