@@ -62,14 +62,16 @@ def test_a_model_remembers_how_its_data_was_read(model: Path) -> None:
     assert found["types"] == {"a": "numeric", "b": "numeric", "valve": "category", "device": "category"}
 
 
-def test_a_model_remembers_ignored_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_remembers_ignored_lists_and_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = tmp_path / "a.jsonl", tmp_path / "a.model"
     when = [f"2026-01-{day:02}T10:00:00Z" for day in range(1, 29)]
-    rows = [{"ts": each, "tags": ["a"], "p": i % 2, "y": "pq"[i % 2]} for i, each in enumerate(when)]
+    rows = [{"ts": each, "tags": ["a"], "o": {"q": i}, "p": i % 2, "y": "pq"[i % 2]} for i, each in enumerate(when)]
     data.write_text("\n".join(map(json.dumps, rows)))
-    options = ["--target", "y", "--time", "ts", "--ignore", "tags", "--model", "arow", "--save", str(model)]
+    options = ["--target", "y", "--time", "ts", "--ignore", "tags,o", "--model", "arow", "--save", str(model)]
     assert main(["run", str(data), *options]) == 0
-    assert main(["predict", str(model), str(data)]) == 0
+    assert set(varifold.load(model).features) == {"p"}
+    assert main(["predict", str(model), str(data), "--explain", "5"]) == 0
+    assert "o.q" not in capsys.readouterr().out
     assert main(["explain", str(model), "--data", str(data), "--row", "3"]) == 0
     data.write_text('{"ts": \n' + data.read_text())
     assert main(["predict", str(model), str(data), "--on-error", "skip"]) == 0
