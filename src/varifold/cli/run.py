@@ -13,7 +13,7 @@ from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
 from varifold.base.spec import ModelSpec, parse_spec
 from varifold.cli import costs, details, keyed, matching, remembered, report, source, uncertainty
-from varifold.cli.asking import POLICIES, asking
+from varifold.cli.asking import POLICIES, START, asking
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
@@ -79,7 +79,7 @@ def add_parser(subparsers: Any) -> None:
         "--ask",
         type=asking,
         metavar="BUDGET[:POLICY]",
-        help="learn only requested labels: at most this share of the rows, by "
+        help=f"learn only requested labels: {START} rows, and of more rows about this share, by "
         f"{', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     costs.add_options(how)

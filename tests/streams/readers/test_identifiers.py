@@ -83,8 +83,8 @@ def test_codes_with_leading_zeros_are_reported(tmp_path):
         r"'plz' is read as numbers, without leading zeros, such as those of '01067', '04109'.*--types plz=category"
     )
     with pytest.warns(VarifoldWarning, match=message):
-        stream = streams.read(path, target="y")
-        assert next(iter(stream))[0] == {"plz": 50667.0, "x": 0.5}
+        rows = list(streams.read(path, target="y"))
+    assert rows[0][0] == {"plz": 50667.0, "x": 0.5}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for kind in ("category", "numeric"):
