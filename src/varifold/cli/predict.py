@@ -103,6 +103,7 @@ def _records(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
     own = {name, "explanation", *columns.values(), *(key for each in uncertain[:1] for key in each)}
     own |= {"row"} if batch.ids is None else set()
     for i, label in enumerate(labels):
+        record: dict[str, Any]
         record = {"row": before + i + 1} if batch.ids is None else {input_name(args.id, own): batch.ids[i]}
         if keyed:
             record[input_name(learner.key, own)] = learner._split(dicts[i])[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
 def flatten(
     out: dict[Any, Any],
     record: Mapping[Any, Any],
-    ignored: Collection[Any] = (),
+    ignored: Iterable[Any] = (),
     prefix: str = "",
     depth: int = 0,
     left: int = _MOST_JOINED,
