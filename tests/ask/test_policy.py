@@ -271,6 +271,12 @@ def test_outcomes_that_are_all_equal_do_not_make_the_error_certain():
     for right in (True, True, False):
         certain.add(right, 1.0)
     assert (certain.estimate().error, certain.estimate().standard_error) == (1 / 3, 0.0)
+    assert "error 33.3% (uncertainty not yet known), estimated from 3 " in str(certain.estimate())
+
+
+@pytest.mark.parametrize("budget", [0.01, 0.1, 0.5])
+def test_the_number_of_rows_that_help_states_is_requested(budget):
+    assert AskPolicy(budget).start == round(8 + 800 * budget)
 
 
 def test_the_estimate_of_the_error_is_honest_where_the_plain_one_is_not():

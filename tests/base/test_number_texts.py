@@ -28,6 +28,10 @@ LABELS = ["up", "down"] * 30
         ([f".{i}" for i in range(30)], True),
         ([f"{i}.5" for i in range(19)], False),
         ([f"{10_000 + i}" for i in range(30)], False),
+        ([f"{i}" for i in range(30)], True),
+        ([f"{10 + i}" for i in range(95)], True),
+        ([f"{i:05}" for i in range(30)], False),
+        ([*[f"{10 + i}" for i in range(95)], "007"], False),
         ([f"{i:02}.03.2026" for i in range(1, 31)], False),
         ([f"10.0.0.{i}" for i in range(30)], False),
         ([*[f"{i}.5" for i in range(30)], "-"], False),
@@ -75,6 +79,24 @@ def test_json_lines(tmp_path):
     assert list(block.rows())[3] == {"p": 3.25}
     list(streams.read(path, target="y", types={"p": "category"}).blocks())
     list(streams.read(path, target="y", key="p").blocks())
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{0}", r"'p' holds numbers as texts, such as '0'.*--types p=numeric\) reads"),
+        ("{0:05}", r"'p' has a different text in each of its first 200 rows, such as '00000'"),
+        ("17723{0:05}", r"'p' has a different text in each of its first 200 rows, such as '1772300000'"),
+    ],
+)
+def test_whole_numbers_in_json_lines(written, message, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"p": written.format(i), "y": i % 2}) for i in range(200)))
+    with pytest.warns(VarifoldWarning, match=message) as caught:
+        list(streams.read(path, target="y").blocks())
+    assert len(caught) == 1
+    for kind in ("numeric", "category"):
+        list(streams.read(path, target="y", types={"p": kind}).blocks())
 
 
 def test_json_lines_with_decimal_commas(tmp_path):

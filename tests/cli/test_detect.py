@@ -167,3 +167,24 @@ def test_a_classifier_is_no_detector(table: Path, capsys: pytest.CaptureFixture[
     model.save(saved)
     assert main(["detect", str(table), "--load", str(saved)]) == 2
     assert "is no detector" in capsys.readouterr().err
+
+
+def test_a_renamed_column_is_reported_and_followed(
+    table: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model, new = tmp_path / "pump.model", tmp_path / "new.csv"
+    assert main(["detect", str(table), "--ignore", "label", "--save", str(model)]) == 0
+    lines = table.read_text().splitlines()
+    new.write_text("\n".join(["speed,flow_rate,late,label", *lines[-100:]]) + "\n")
+    capsys.readouterr()
+    assert main(["detect", str(new), "--load", str(model)]) == 0
+    assert "'flow' of" in (message := capsys.readouterr().err)
+    assert "pass --rename flow=flow_rate" in message
+    assert main(["detect", str(new), "--load", str(model), "--rename", "flow=flow_rate"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    new.write_text("\n".join([lines[0], *lines[-100:]]) + "\n")
+    assert main(["detect", str(new), "--load", str(model)]) == 0
+    assert capsys.readouterr().out.replace("flow", "flow_rate").split() == out.split()
+    assert main(["detect", str(new), "--rename", "flow=flow_rate"]) == 2
+    assert "--rename needs a saved detector" in capsys.readouterr().err

@@ -62,14 +62,16 @@ def test_a_model_remembers_how_its_data_was_read(model: Path) -> None:
     assert found["types"] == {"a": "numeric", "b": "numeric", "valve": "category", "device": "category"}
 
 
-def test_a_model_remembers_ignored_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_remembers_ignored_lists_and_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = tmp_path / "a.jsonl", tmp_path / "a.model"
     when = [f"2026-01-{day:02}T10:00:00Z" for day in range(1, 29)]
-    rows = [{"ts": each, "tags": ["a"], "p": i % 2, "y": "pq"[i % 2]} for i, each in enumerate(when)]
+    rows = [{"ts": each, "tags": ["a"], "o": {"q": i}, "p": i % 2, "y": "pq"[i % 2]} for i, each in enumerate(when)]
     data.write_text("\n".join(map(json.dumps, rows)))
-    options = ["--target", "y", "--time", "ts", "--ignore", "tags", "--model", "arow", "--save", str(model)]
+    options = ["--target", "y", "--time", "ts", "--ignore", "tags,o", "--model", "arow", "--save", str(model)]
     assert main(["run", str(data), *options]) == 0
-    assert main(["predict", str(model), str(data)]) == 0
+    assert set(varifold.load(model).features) == {"p"}
+    assert main(["predict", str(model), str(data), "--explain", "5"]) == 0
+    assert "o.q" not in capsys.readouterr().out
     assert main(["explain", str(model), "--data", str(data), "--row", "3"]) == 0
     data.write_text('{"ts": \n' + data.read_text())
     assert main(["predict", str(model), str(data), "--on-error", "skip"]) == 0
@@ -126,10 +128,105 @@ def test_columns_that_the_model_does_not_know_are_reported(
     assert main(["predict", str(model), str(other)]) == 0
     message = capsys.readouterr().err
     assert "none of the columns (flow, pressure) is a feature that" in message
-    assert "learned (a, b, device=x" in message
+    assert "learned (a, b, device, valve)" in message
     other.write_text("pressure,b\n1,2\n")
     assert main(["predict", str(model), str(other)]) == 0
     assert "none of the columns" not in capsys.readouterr().err
+
+
+def test_columns_of_the_model_that_are_in_no_row_are_reported(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = tmp_path / "new.csv"
+    write(new, 20)
+
+    def reported(header: str, *options: str) -> str:
+        new.write_text("\n".join([header, *new.read_text().splitlines()[1:]]) + "\n")
+        capsys.readouterr()
+        assert main(["predict", str(model), str(new), "--out", str(tmp_path / "out.csv"), *options]) == 0
+        return capsys.readouterr().err
+
+    assert reported("n,a,b,valve,device,state") == "20 rows predicted\n"
+    message = reported("n,a,b,tap,device,state")
+    assert "the column 'valve' of " in message
+    assert "is in no row, and 'tap' is new; if it was renamed, pass --rename valve=tap\n" in message
+    assert reported("n,a,b,tap,device,state", "--rename", "valve=tap") == "20 rows predicted\n"
+    message = reported("n,a,c,tap,device,state")
+    assert "2 columns of" in message
+    assert "are in no row (b, valve), and 2 are new (c, tap); if some were renamed, pass --rename OLD=NEW" in message
+    assert reported("n,a,b,valve,device,state", "--ignore", "b,state") == "20 rows predicted\n"
+    assert main(["predict", str(model), str(new), "--rename", "x=y"]) == 2
+    assert "no feature 'x'" in capsys.readouterr().err
+
+
+def test_renamed_numbers_are_read_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(f"{i % 9},{i % 10}", "up" if i % 9 > 4 else "down") for i in range(90)]
+    old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "model"
+    old.write_text("size;y\n" + "".join(f"{size};{y}\n" for size, y in rows))
+    new.write_text("width\n" + "".join(f"{size}\n" for size, _ in rows))
+    assert main(["run", str(old), "--target", "y", "--model", "arow", "--save", str(model)]) == 0
+    outputs = []
+    for file, options in ((old, ["--ignore", "y"]), (new, ["--delimiter", ";", "--rename", "size=width"])):
+        capsys.readouterr()
+        assert main(["predict", str(model), str(file), *options]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(("column", "values"), [("text", ["all good here now fine"]), ("when", ["2026-03-04"])])
+def test_words_and_parts_of_dates_belong_to_their_column(
+    column: str, values: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, other, model = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "model"
+    rows = [{"a": i % 7, column: values[0], "y": "pq"[i % 2]} for i in range(60)]
+    data.write_text("\n".join(map(json.dumps, rows)))
+    given = ["--types", "text=text"] if column == "text" else ["--dates", "when=weekday+hour"]
+    assert main(["run", str(data), "--target", "y", *given, "--model", "arow", "--save", str(model)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(data)]) == 0
+    assert capsys.readouterr().err == "60 rows predicted\n"
+    other.write_text("\n".join(json.dumps({"a": row["a"], "b": 1}) for row in rows))
+    assert main(["predict", str(model), str(other)]) == 0
+    assert f"the column {column!r} of" in capsys.readouterr().err
+
+
+def test_columns_that_come_and_go_are_not_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A column that ended long before the end of the file, and one that few rows have."""
+    data, new, model = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "model"
+    rows = [{"a": i % 7, "y": "pq"[i % 2]} | ({"ended": 1} if i < 100 else {}) for i in range(300)]
+    rows = [row | ({"rare": 1} if i % 20 == 0 else {}) for i, row in enumerate(rows)]
+    data.write_text("\n".join(map(json.dumps, rows)))
+    new.write_text('{"a": 1}\n' * 50)
+    assert main(["run", str(data), "--target", "y", "--model", "arow", "--save", str(model)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(new)]) == 0
+    assert capsys.readouterr().err == "50 rows predicted\n"
+    new.write_text('{"a": 1}\n' * 500)
+    assert main(["predict", str(model), str(new)]) == 0
+    assert "is in no row (rare)" in capsys.readouterr().err
+
+
+def test_keys_without_a_learner_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, new, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "model"
+    write(data, 200)
+    options = ["--target", "state", "--id", "n", "--key", "device", "--model", "arow", "--save", str(model)]
+    assert main(["run", str(data), *options]) == 0
+    new.write_text("n,a,b,valve,device\n1,1,1,open,x\n1,1,1,open,new-1\n2,1,1,open,new-1\n")
+    capsys.readouterr()
+    assert main(["predict", str(model), str(new), "--no-probabilities"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["n,device,label", "1,x,up", "1,new-1,", "2,new-1,"]
+    assert f"2 rows have keys without a learner in {model}, so there is no prediction: new-1\n" in err
+    assert "in no row" not in err
+
+
+def test_input_columns_do_not_replace_those_of_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model = tmp_path / "a.csv", tmp_path / "model"
+    data.write_text("a,label\n" + "".join(f"{i % 2},{'ud'[i % 2]}\n" for i in range(60)))
+    assert main(["run", str(data), "--target", "label", "--model", "arow", "--save", str(model)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(data), "--target", "label", "--no-probabilities"]) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == ["row,label (input),label", "1,u,u", "2,d,d"]
 
 
 def test_an_empty_file_and_a_model_without_labels(

@@ -116,6 +116,18 @@ def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
     assert set(followed(types={"when": "category"})[1].features) == {"load", "when=2026-03-04T12:30:00"}
 
 
+def test_objects_are_ignored_at_every_level_as_run_ignores_them(tmp_path: Path) -> None:
+    """A whole object, one within another, and a field of one."""
+    line = b'{"a": 1, "meta": {"b": [2]}, "s": {"t": {"u": 3}, "v": {"w": 4, "z": 5}}, "state": "up"}'
+    ignored = ["meta", "s.t", "s.v.w"]
+    follower = Follower.open(None, "m", AROW(), InputRules(target="state", ignore=ignored), Limits())
+    answers(follower, line)
+    (tmp_path / "one.jsonl").write_bytes(line + b"\n")
+    stream = streams.read([tmp_path / "one.jsonl"], target="state", target_type="class", ignore=ignored)
+    assert [x for block in stream.blocks() for x in block.rows()] == [{"a": 1.0, "s.v.z": 5.0}]
+    assert set(follower.state.learner.features) == {"a", "s.v.z"}
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -80,3 +80,32 @@ def test_only_a_stream_varies(given):
 def test_a_seed_is_not_negative(file):
     with pytest.raises(ParameterError, match="seed"):
         streams.vary(streams.read(file, target="y"), "vfs:0.5", seed=-1)
+
+
+@pytest.mark.parametrize("spec", ROW_WISE + MEASURED)
+def test_the_key_of_a_stream_is_neither_hidden_nor_counted(tmp_path, file, spec):
+    bare = tmp_path / "bare.csv"
+    keyed = [line.split(",") for line in file.read_text().splitlines()]
+    bare.write_text("\n".join(",".join(cells[:5] + cells[6:]) for cells in keyed) + "\n")
+    varied = streams.vary(streams.read(file, target="y", key="kind", block_rows=64), spec, seed=4)
+    got = [x for block in varied.blocks() for x in block.rows()]
+    assert [x.pop("kind") for x in got] == [cells[5] for cells in keyed[1:]]
+    wanted = streams.vary(streams.read(bare, target="y", block_rows=64), spec, seed=4)
+    assert got == [x for block in wanted.blocks() for x in block.rows()]
+
+
+def test_numbers_as_keys_keep_their_place_targets_and_weights(tmp_path):
+    path = tmp_path / "devices.csv"
+    path.write_text("a,device,b,w,y\n" + "".join(f"{i},{i % 3},1,{i},{i / 7:.3f}\n" for i in range(60)))
+    stream = streams.read(path, target="y", target_type="number", key="device", weight="w")
+    block = concatenate(list(streams.vary(stream, "vfs:1").blocks()))
+    assert list(block.rows()) == [{"device": i % 3} for i in range(60)]
+    assert block.weights.tolist() == list(range(60))
+    assert block.targets.tolist() == [round(i / 7, 3) for i in range(60)]
+
+
+@pytest.mark.parametrize("spec", ["mixed", "evolvable", "balanced+vfs:0.5"])
+def test_scenarios_that_would_change_the_key_are_rejected(file, spec):
+    stream = streams.read(file, target="y", key="kind")
+    with pytest.raises(ParameterError, match=r"would change the key 'kind'"):
+        streams.vary(stream, spec)

@@ -45,6 +45,8 @@ class AskingClassifier(base.Wrapper[Any], base.Classifier):
             policy = AskPolicy.parse(policy)
         self.policy = policy if isinstance(policy, AskPolicy) else AskPolicy(policy)
         self._unlabelled = learns_unlabelled(classifier)
+        # ours and those that say so receive strings as they are, not as indicators: the key of `PerKey` is one
+        self.takes_strings = hasattr(classifier, "run_block") or getattr(classifier, "takes_strings", False)
 
     @property
     def _wrapped_model(self) -> Any:
@@ -68,6 +70,16 @@ class AskingClassifier(base.Wrapper[Any], base.Classifier):
         """Predict the probability of each label."""
         probabilities: dict[Any, float] = self.classifier.predict_proba_one(x, **kwargs)
         return probabilities
+
+    @property
+    def coverages(self) -> tuple[float, ...]:
+        """Coverages of the classifier's sets of labels."""
+        return tuple(getattr(self.classifier, "coverages", ()))
+
+    def predict_set_one(self, x: dict[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """Predict a set of labels; the classifier needs `coverages`."""
+        labels: set[Any] = self.classifier.predict_set_one(x, coverage)
+        return labels
 
     def learn_one(self, x: dict[Any, Any], y: Any, **kwargs: Any) -> None:
         """Learn the instance if the policy requests its label; else without it, if the classifier can."""

@@ -35,8 +35,10 @@ class Estimate:
         if not self.labels:
             return "no requested label has arrived, so the error is unknown"
         labels = plural(self.labels, "requested label")
+        # 0 only while every outcome was certain to be requested, which says nothing about the rows to come
+        spread = f"± {self.standard_error:.1%}" if self.standard_error else "(uncertainty not yet known)"
         text = (
-            f"error {self.error:.1%} ± {self.standard_error:.1%}, estimated from {labels}"
+            f"error {self.error:.1%} {spread}, estimated from {labels}"
             f" weighted by the inverse of their chances (unweighted {self.plain:.1%}, which is biased)"
         )
         if math.isnan(self.confidence):

@@ -19,6 +19,8 @@ _MOST = 100
 """Largest number of changes of one kind in a report; the latest are kept."""
 _SHOWN = 5
 """Most drifts in the text, the latest ones, and most names or steps in one of its lists."""
+_RISING = (":elapsed", ":year")
+"""Ends of the names of features that date parts make and that rise with the stream: a new range is no new unit."""
 _WORDS = {
     "vanished": ("Vanished", "last seen at {}"),
     "new": ("New and already important", "since {}"),
@@ -32,7 +34,7 @@ class Change:
 
     what: str
     """``"vanished"``, ``"new"`` (a feature that is already influential), ``"new unit"`` (a feature whose values jumped
-    and stayed there, detected with ``scale="robust"``), ``"error rose"``.
+    and stayed there, detected with ``scale="robust"``; not the time elapsed), ``"error rose"``.
     """
     feature: str | int | None
     """Feature (the column, if it vanished); None for ``"error rose"``."""
@@ -205,7 +207,7 @@ def changes(
             if name not in present and _is_gone(f, steps + later)
         },
         "new": _new_and_influential(steps, features),
-        "new unit": units,
+        "new unit": {name: step for name, step in units.items() if not str(name).endswith(_RISING)},
     }
     records = [
         Change(what, name, step)

@@ -21,10 +21,16 @@ _NUMBER = re.compile(r"(?=[-+\s]*[.,]?\d)\s*[-+]?(?:[1-9]\d{0,2}(?:[.,' ]\d{3})+
 
 
 def are_numbers(texts: Collection[str]) -> bool:
-    """Return whether these different texts are numbers, not all of them whole: whole ones may be codes."""
-    return (
-        len(texts) >= MOST and all(map(_NUMBER.fullmatch, texts)) and not all(text.strip().isdigit() for text in texts)
-    )
+    """Return whether these different texts are numbers, and no codes.
+
+    Whole numbers are codes if all have the same length, or one of them begins with 0.
+    """
+    if len(texts) < MOST or not all(map(_NUMBER.fullmatch, texts)):
+        return False
+    stripped = [text.strip() for text in texts]
+    if not all(map(str.isdigit, stripped)):
+        return True
+    return len(set(map(len, stripped))) > 1 and not any(len(text) > 1 and text[0] == "0" for text in stripped)
 
 
 def warn_of_numbers(name: Any, text: str, remedy: str) -> None:

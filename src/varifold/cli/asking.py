@@ -7,7 +7,10 @@ import argparse
 from varifold.ask import POLICIES, AskPolicy
 from varifold.errors import ParameterError
 
-__all__ = ["POLICIES", "asking"]
+__all__ = ["POLICIES", "START", "asking"]
+
+START = "all of the first 8 + 800 * BUDGET"
+"""Rows whose label is requested whatever it is worth: `AskPolicy.start` with the defaults of its other parameters."""
 
 
 def asking(text: str) -> AskPolicy:

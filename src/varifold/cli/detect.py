@@ -13,11 +13,12 @@ from varifold.base import load
 from varifold.base.learner import is_detector
 from varifold.base.nested import make_learner
 from varifold.base.plural import plural
-from varifold.cli import keyed, remembered, source
+from varifold.cli import keyed, matching, remembered, source
+from varifold.cli.matching import Match
 from varifold.cli.numbers import natural, share
 from varifold.cli.output import number, print_json, table
 from varifold.cli.targets import check_target
-from varifold.cli.writers import FORMATS, open_writer
+from varifold.cli.writers import FORMATS, input_name, open_writer
 from varifold.ensemble.per_key import by_key
 from varifold.errors import ParameterError
 from varifold.streams import Batch
@@ -45,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
         "on each other)",
     )
     parser.add_argument("--load", metavar="FILE", help="continue with a saved detector")
+    matching.add_rename(parser, "with --load: ")
     parser.add_argument("--key", metavar="COL", help="one detector per value of this column, such as a device")
     parser.add_argument("--rate", type=share, help="share of usual rows that may be alarms (default 0.01)")
     source.add_reading_options(parser)
@@ -70,23 +72,35 @@ def run(args: argparse.Namespace) -> int:
 
     stream = read(args.files, target=args.target, unlabelled="keep", key=args.key, **source.reading_options(args))
     seen = _Seen()
+    match = None if args.load is None else Match(detector, args, stream)
     if args.out is None:
         for batch in stream.batches():
-            seen.add(list(_records(detector, batch, args, seen.rows)), batch)
+            _add(seen, detector, batch, args, match)
     else:
         with open_writer(args.out, args.out_format) as write:
             for batch in stream.batches():
-                records = list(_records(detector, batch, args, seen.rows))
-                seen.add(records, batch)
-                write(records)
+                write(_add(seen, detector, batch, args, match))
     if seen.rows == 0:
         raise source.no_instances(" ".join(args.files), stream.problems)
+    if match is not None:
+        match.warn(args.load)
     if args.save:
         detector.reading = remembered.noted(args, stream)
         detector.save(args.save)
         print(f"detector written to {args.save}", file=sys.stderr)
     _show(args, detector, seen)
     return 0
+
+
+def _add(
+    seen: _Seen, detector: Any, batch: Batch, args: argparse.Namespace, match: Match | None
+) -> list[dict[str, Any]]:
+    """Score and learn the rows of a batch; return their records."""
+    if match is not None:
+        match.look(batch)
+    records = list(_records(detector, batch, args, seen.rows))
+    seen.add(records, batch)
+    return records
 
 
 def make_detector(model: str | None, rate: float | None) -> Any:
@@ -99,6 +113,8 @@ def make_detector(model: str | None, rate: float | None) -> Any:
 
 def _detector(args: argparse.Namespace) -> Any:
     if args.load is None:
+        if args.rename:
+            raise ParameterError("--rename needs a saved detector: name it with --load FILE")
         detector = make_detector(args.model, args.rate)
         return detector if args.key is None else by_key(detector, args.key)
     for option in ("model", "key"):
@@ -107,6 +123,7 @@ def _detector(args: argparse.Namespace) -> Any:
     detector = load(args.load)
     if not is_detector(detector):
         raise ParameterError(f"{args.load} holds a {type(detector).__name__}, which is no detector")
+    matching.rename(detector, args.rename)
     args.key = keyed.field_of(detector)
     remembered.apply_saved_options(args, detector.reading, remembered.columns_of(args.files))
     return detector
@@ -140,13 +157,13 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
     labels = batch.block.y
     for i, x in enumerate(batch.block.rows()):
         record: dict[str, Any]
-        record = {"row": before + i + 1} if batch.ids is None else {_named(args.id): batch.ids[i]}
+        record = {"row": before + i + 1} if batch.ids is None else {input_name(args.id, _OWN): batch.ids[i]}
         if batch.times is not None:
-            record[_named(args.time)] = batch.times[i]
+            record[input_name(args.time, _OWN)] = batch.times[i]
         if args.key is not None:
-            record[_named(args.key)] = x[args.key]
+            record[input_name(args.key, _OWN)] = x[args.key]
         if args.target is not None:
-            record[_named(args.target)] = labels[i]
+            record[input_name(args.target, _OWN)] = labels[i]
         score, p = detector.score_and_p_value_one(x)
         record |= {"score": score, "p_value": p, "anomaly": p <= args.rate}
         if args.explain:
@@ -154,11 +171,6 @@ def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int)
             record["because"] = "; ".join(f"{_with_value(name, x)} {part:+.3g}" for name, part in parts)
         detector.learn_one(x)
         yield record
-
-
-def _named(column: str) -> str:
-    """Return the name of an input column in the output, where some names are taken."""
-    return f"{column} (input)" if column in _OWN else column
 
 
 def _with_value(name: Any, x: dict[Any, Any]) -> str:

@@ -16,7 +16,7 @@ from varifold.base.nearest import nearest
 from varifold.base.plural import plural
 from varifold.base.spec import ModelSpec, parse_model, parse_spec, regressor_for
 from varifold.cli import source, uncertainty
-from varifold.cli.asking import POLICIES, asking
+from varifold.cli.asking import POLICIES, START, asking
 from varifold.cli.detect import make_detector
 from varifold.cli.numbers import positive, share
 from varifold.cli.tasks import report_number, warn_if_numbers
@@ -81,8 +81,8 @@ def add_parser(subparsers: Any) -> None:
         "--ask",
         type=asking,
         metavar="BUDGET[:POLICY]",
-        help="with --id: mark the waiting lines that are worth a label, at most this share of them (a line of "
-        f"output has ask true or false), by {', '.join(POLICIES)} (default {POLICIES[0]})",
+        help=f"with --id: mark the waiting lines that are worth a label: {START} lines, and of more lines about this "
+        f"share (a line of output has ask true or false), by {', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     uncertainty.add_options(parser)
     parser.add_argument(

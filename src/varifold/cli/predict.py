@@ -12,10 +12,11 @@ from varifold.base import load
 from varifold.base.files import is_model_file
 from varifold.base.learner import is_detector, is_regressor
 from varifold.base.plural import plural
-from varifold.cli import keyed, remembered, source, uncertainty
+from varifold.cli import keyed, matching, remembered, source, uncertainty
+from varifold.cli.matching import Match
 from varifold.cli.numbers import natural
 from varifold.cli.targets import check_target
-from varifold.cli.writers import FORMATS, open_writer
+from varifold.cli.writers import FORMATS, input_name, open_writer
 from varifold.ensemble.per_key import KeyedLearner
 from varifold.errors import DataError, ParameterError
 from varifold.streams import Batch
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that `varifold run --save` or learner.save() wrote")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files to predict, in this order; - is stdin")
     parser.add_argument("--target", metavar="COL", help="column of the true label or number, which is copied")
+    matching.add_rename(parser)
     source.add_reading_options(parser)
     out = parser.add_argument_group("output")
     out.add_argument("--out", metavar="FILE", help="file to write, .csv, .jsonl or .parquet (default: CSV on stdout)")
@@ -60,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"{args.model} holds a detector: use `varifold detect --load {args.model}`")
     if not learner.steps:
         raise DataError(f"{args.model} has a learner that has not learned anything yet")
+    matching.rename(learner, args.rename)
     remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files), roles=("id", "time"))
     args.target_type = "number" if is_regressor(learner) else "class"
     args.probabilities = args.probabilities and not is_regressor(learner)
@@ -68,53 +71,23 @@ def run(args: argparse.Namespace) -> int:
     key = keyed.field_of(learner)
     stream = read(args.files, target=args.target, unlabelled="keep", key=key, **source.reading_options(args))
     rows = 0
-    features = _Features(learner)
+    match = Match(learner, args, stream)
     with open_writer(args.out, args.format) as write:
         for batch in stream.batches():
-            features.look(batch)
+            match.look(batch)
             write(list(_records(learner, batch, args, rows)))
             rows += len(batch.block)
     if rows == 0:
         raise source.no_instances(" ".join(args.files), stream.problems)
-    features.warn(args.model)
+    match.warn(args.model)
+    match.warn_keys(args.model)
     skipped = f", {plural(stream.skipped, 'row')} could not be read" if stream.skipped else ""
     print(f"{plural(rows, 'row')} predicted{skipped}", file=sys.stderr)
     return 0
 
 
-class _Features:
-    """Checks whether any column of the files is a feature of the model; without one all predictions are equal."""
-
-    def __init__(self, learner: Any) -> None:
-        learners = [each for _, each in learner.items()] if isinstance(learner, KeyedLearner) else [learner]
-        self.known = {name for each in learners for name in each.features}
-        self.columns: set[Any] = set()
-        self.matched = False
-
-    def look(self, batch: Batch) -> None:
-        """Check the columns of a batch, until one is known."""
-        if not self.matched:
-            vocabulary = batch.block.vocabulary
-            self.columns = {vocabulary.name_of(i) for i in vocabulary.live()}
-            self.matched = not self.known.isdisjoint(self.columns)
-
-    def warn(self, model: str) -> None:
-        """Report it if there was none."""
-        if not self.matched:
-            print(
-                f"varifold: none of the columns ({_some(self.columns)}) is a feature that {model} learned "
-                f"({_some(self.known)}): every row has the same prediction",
-                file=sys.stderr,
-            )
-
-
-def _some(names: set[Any]) -> str:
-    shown = sorted(map(str, names))
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5:,} more" if len(shown) > 5 else "")
-
-
 def _records(learner: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:
-    """Return one record per row: id or number, true label if known, prediction, probabilities, explanation."""
+    """Return one record per row: id or number, key, true label if known, prediction, probabilities, explanation."""
     block = batch.block
     keyed = isinstance(learner, KeyedLearner)
     dicts = list(block.rows()) if args.explain or keyed else []
@@ -127,10 +100,15 @@ def _records(learner: Any, batch: Batch, args: argparse.Namespace, before: int) 
     name, known = ("prediction", []) if is_regressor(learner) else ("label", learner.classes)
     columns, targets = _columns(known), block.y
     uncertain = uncertainty.regions(learner, block, is_regressor(learner))
+    own = {name, "explanation", *columns.values(), *(key for each in uncertain[:1] for key in each)}
+    own |= {"row"} if batch.ids is None else set()
     for i, label in enumerate(labels):
-        record = {"row": before + i + 1} if batch.ids is None else {args.id: batch.ids[i]}
+        record: dict[str, Any]
+        record = {"row": before + i + 1} if batch.ids is None else {input_name(args.id, own): batch.ids[i]}
+        if keyed:
+            record[input_name(learner.key, own)] = learner._split(dicts[i])[0]
         if args.target is not None:
-            record[args.target] = targets[i]
+            record[input_name(args.target, own)] = targets[i]
         record[name] = label
         if args.probabilities:
             record |= {column: shares[i].get(y, 0.0) for y, column in columns.items()}

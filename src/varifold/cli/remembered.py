@@ -55,7 +55,8 @@ def apply_saved_options(
     present = set().union(*names)
     used = {getattr(args, role) for role in ("target", "id", "time", "weight")}
     known = {str(reading[role]) for role in ("target", "id", "time", "weight") if reading.get(role) is not None}
-    left_out = [n for n in [*reading.get("ignore", ()), *sorted(known)] if n in present - used]
+    objects = {name[:at] for name in present for at, character in enumerate(name) if character == "."}
+    left_out = [n for n in [*reading.get("ignore", ()), *sorted(known)] if n in (present | objects) - used]
     if left_out:
         _fill(args, "ignore", tuple(dict.fromkeys(left_out)))
     _fill(args, "dates", {n: parts for n, parts in reading.get("dates", {}).items() if n in present} or None)

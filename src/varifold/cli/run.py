@@ -11,9 +11,9 @@ from varifold.base import VaryingLearner
 from varifold.base.learner import is_detector
 from varifold.base.plural import plural
 from varifold.base.python_rule import PythonRule
-from varifold.base.spec import ModelSpec, parse_spec, split_pairs
-from varifold.cli import costs, details, keyed, remembered, report, source, uncertainty
-from varifold.cli.asking import POLICIES, asking
+from varifold.base.spec import ModelSpec, parse_spec
+from varifold.cli import costs, details, keyed, matching, remembered, report, source, uncertainty
+from varifold.cli.asking import POLICIES, START, asking
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
@@ -39,9 +39,7 @@ def add_parser(subparsers: Any) -> None:
     source.add_options(parser)
     how = parser.add_argument_group("how")
     how.add_argument("--load", metavar="MODEL", help="continue with a saved model instead of a new learner (FILE only)")
-    how.add_argument(
-        "--rename", type=renames, metavar="OLD=NEW,...", help="with --load: features that have other names in FILE"
-    )
+    matching.add_rename(how, "with --load: ")
     how.add_argument("--key", metavar="COL", help="one learner per value of this column")
     how.add_argument(
         "--max-keys",
@@ -81,7 +79,7 @@ def add_parser(subparsers: Any) -> None:
         "--ask",
         type=asking,
         metavar="BUDGET[:POLICY]",
-        help="learn only requested labels: at most this share of the rows, by "
+        help=f"learn only requested labels: {START} rows, and of more rows about this share, by "
         f"{', '.join(POLICIES)} (default {POLICIES[0]})",
     )
     costs.add_options(how)
@@ -180,8 +178,7 @@ def _loaded(args: argparse.Namespace) -> Any:
     learner = base.load(args.load)
     if is_detector(learner):
         raise ParameterError(f"{args.load} holds a detector: use `varifold detect --load {args.load}`")
-    if args.rename:
-        learner.rename(args.rename)
+    matching.rename(learner, args.rename)
     learned = learner.reading.get("target")
     if args.target is not None and learned is not None and args.target != learned:
         print(
@@ -192,16 +189,6 @@ def _loaded(args: argparse.Namespace) -> Any:
     if args.files:
         remembered.apply_saved_options(args, learner.reading, remembered.columns_of(args.files))
     return learner
-
-
-def renames(text: str) -> dict[str, str]:
-    """Parse ``OLD=NEW,...`` to a dict of old and new names."""
-    found: dict[str, str] = {}
-    for old, new in split_pairs(text, last=True):
-        if not new:
-            raise argparse.ArgumentTypeError(f"{old!r} is not of the form OLD=NEW")
-        found[old] = new
-    return found
 
 
 def _save(args: argparse.Namespace, learner: Any, given: source.Input, summary: Summary | None = None) -> None:

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,11 @@ _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "
 _NUMBERS = ("row", "p", "p_true", "prediction", "error")
 _BOUND = re.compile(r"(low|high)( 0\.\d+)?")
 Write = Callable[[list[dict[str, Any]]], None]
+
+
+def input_name(column: Any, own: Collection[str]) -> str:
+    """Return the name of an input column in the output, which has names of its own."""
+    return f"{column} (input)" if column in own else str(column)
 
 
 def check_format(path: str) -> str:

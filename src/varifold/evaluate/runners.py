@@ -143,6 +143,7 @@ class DictClassifierRunner(_DictRunner):
         self.two_labels = isinstance(learner, river_base.Estimator) and not getattr(learner, "_multiclass", True)
         self.has_learned = False
         self.has_probabilities = hasattr(learner, "predict_proba_one")
+        self.coverages = tuple(getattr(learner, "coverages", ())) if hasattr(learner, "predict_set_one") else ()
         last = getattr(learner, "_last_step", learner)
         # whether predict_one would compute the probabilities again
         self.predicts_most_probable = getattr(type(last), "predict_one", None) is river_base.Classifier.predict_one
@@ -155,25 +156,31 @@ class DictClassifierRunner(_DictRunner):
         renamed = labels != block.labels.values
         predictions: list[Any] = []
         probabilities: list[dict[Any, float]] = []
+        sets: list[list[set[Any]]] = []
 
         def predict(x: Mapping[Any, Any]) -> None:
             by_label = self._probabilities(x)
             probabilities.append(by_label)
             label = self._label(x, by_label)
             predictions.append(label if self.has_learned or not renamed else None)
+            sets.append([self.learner.predict_set_one(x, coverage) for coverage in self.coverages])
 
         targets = [labels[code] if code >= 0 else None for code in block.codes.tolist()]
         self.seconds += _follow(schedule, targets, predict, self.learner, self._note_learned)
         code_of = {y: code for code, y in enumerate(labels)}
         predicted = np.array([code_of.get(y, -1) for y in predictions], dtype=np.int64)
+        regions = None
+        if self.coverages:
+            held = [[[y in labels_of for y in labels] for labels_of in row] for row in sets]
+            regions = np.array(held, dtype=bool).reshape(len(sets), len(self.coverages), len(labels))
         if not self.has_probabilities:
-            return Outputs(predicted)
+            return Outputs(predicted, None, regions)
         table = np.zeros((len(probabilities), len(labels)))
         for i, by_label in enumerate(probabilities):
             for y, p in by_label.items():
                 if y in code_of:
                     table[i, code_of[y]] = p
-        return Outputs(predicted, table)
+        return Outputs(predicted, table, regions)
 
     def _note_learned(self) -> None:
         self.has_learned = True

@@ -48,6 +48,7 @@ class ReadStream(Stream):
         self._started = False
         self._begun: Iterator[Batch] | None = None
         self.once = once
+        self.key = context.key
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches, with the ids and times of their rows."""

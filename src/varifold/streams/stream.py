@@ -35,6 +35,8 @@ class Stream(ABC):
         Share of the labels that arrive at all, drawn with this seed.
     once
         Whether the source can be read only once.
+    key
+        A feature that every row has, such as that of `PerKey`; no scenario hides it.
 
     """
 
@@ -43,6 +45,7 @@ class Stream(ABC):
     label_share: float = 1.0
     label_seed: int = 0
     once: bool = False
+    key: str | None = None
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:

@@ -73,3 +73,29 @@ def test_other_numbers_are_not_reported(name, kind, tmp_path):
         *([list(range(300))] if name == "heat" else []),
     ):
         list(streams.read(rows_of(kind, numbers, tmp_path / f"a.{kind}", name), target="y").blocks())
+
+
+def test_codes_with_leading_zeros_are_reported(tmp_path):
+    path = tmp_path / "a.csv"
+    codes = ["50667", "01067", "80331", "04109"]
+    path.write_text("plz;x;y\n" + "".join(f"{codes[i % 4]};{i}.5;{i % 2}\n" for i in range(60)))
+    message = (
+        r"'plz' is read as numbers, without leading zeros, such as those of '01067', '04109'.*--types plz=category"
+    )
+    with pytest.warns(VarifoldWarning, match=message):
+        rows = list(streams.read(path, target="y"))
+    assert rows[0][0] == {"plz": 50667.0, "x": 0.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in ("category", "numeric"):
+            list(streams.read(path, target="y", types={"plz": kind}))
+        list(streams.read(path, target="y", ignore=["plz"]))
+
+
+@pytest.mark.parametrize("cells", [["0", "7", "12"], ["07", "08", "12"], ["001.5", "2.5", "7"], ["-001", "004", "5"]])
+def test_other_zeros_are_not_reported(cells, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\n" + "".join(f"{cells[i % 3]},{i % 2}\n" for i in range(60)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(streams.read(path, target="y"))

@@ -235,7 +235,7 @@ class InputRules:
         if not self.flatten:
             raise DataError(f"column {nested!r} holds an object; flatten=True makes columns of its fields")
         out: dict[str, Any] = {}
-        flatten(out, values)
+        flatten(out, values, self.ignore)
         return out
 
     def label(self, value: Any) -> Any:

@@ -125,7 +125,7 @@ function errorNumber(report, high) {
   const drawn = report.ask ? report.ask.estimate : null;
   if (drawn && drawn.labels) {
     return number("estimated error", percent(drawn.error),
-      `± ${percent(drawn.standard_error)}${scored ? `; recently ${percent(recent)}` : ""}`, high ? "bad" : "");
+      `${drawn.standard_error ? `± ${percent(drawn.standard_error)}` : "uncertainty not yet known"}${scored ? `; recently ${percent(recent)}` : ""}`, high ? "bad" : "");
   }
   return number("error now", scored ? percent(recent) : "–", scored ? `usually ${percent(usual)}` : "no label yet", high ? "bad" : "");
 }

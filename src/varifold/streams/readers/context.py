@@ -215,9 +215,10 @@ class Context:
             self._warn_numbers(name, sample, decimal)
         if typed and not column.given and name != self.key:
             self._warn_texts(name, sample)
-        if inferred_category:
+        if inferred_category or (typed and not column.given):  # texts stay texts where the source distinguishes them
             self._warn_identifier(name, sample)
         if column.type == "numeric" and not column.given and not typed:
+            self._warn_codes(name, sample)
             self.warn_of_counter(name, [parse_number(cell, decimal) for cell in sample])
 
     def leave_out_index(self, name: str, cells: Sequence[Any], file: str) -> None:
@@ -305,6 +306,21 @@ class Context:
             f"column {name!r} has a different text in each of its first {len(sample):,} rows, such as {_some(sample)}, "
             f"and each is a feature; if it identifies the rows, leave it out, ignore=[{name!r}] (--ignore {name}), "
             f"else suppress this warning with types={{{name!r}: 'category'}} (--types {name}=category)",
+            VarifoldWarning,
+            stacklevel=2,
+        )
+
+    def _warn_codes(self, name: str | int, sample: list[str]) -> None:
+        """Warn about whole numbers with leading zeros, such as postal codes; two digits may be a month or an hour."""
+        digits = [cell.strip() for cell in sample if cell.strip().isdigit()]
+        codes = [cell for cell in digits if len(cell) > 2 and cell[0] == "0"]
+        if name in self.warned or not codes or len(digits) < len(sample):
+            return
+        self.warned.add(name)
+        warnings.warn(
+            f"column {name!r} is read as numbers, without leading zeros, such as those of {_some(codes)}; if they are "
+            f"codes, read them as categories, types={{{name!r}: 'category'}} (--types {name}=category); 'numeric' "
+            "suppresses this warning",
             VarifoldWarning,
             stacklevel=2,
         )

@@ -53,7 +53,7 @@ def rows_of(context: Context, file: str, records: Iterable[Record]) -> Iterator[
 def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
     """Separate a record's target, id, time and weight from its features; nested records become ``outer.inner``."""
     x: dict[Any, Any] = {}
-    flatten(x, record)
+    flatten(x, record, context.ignore)
     row = Row(line, x)
     for name, role in context.special().items():
         if name in x:
@@ -68,9 +68,14 @@ def _split(context: Context, line: int, record: Mapping[Any, Any]) -> Row:
 
 
 def flatten(
-    out: dict[Any, Any], record: Mapping[Any, Any], prefix: str = "", depth: int = 0, left: int = _MOST_JOINED
+    out: dict[Any, Any],
+    record: Mapping[Any, Any],
+    ignored: Iterable[Any] = (),
+    prefix: str = "",
+    depth: int = 0,
+    left: int = _MOST_JOINED,
 ) -> int:
-    """Copy the values of a record to `out`; those of a nested record become ``outer.inner``.
+    """Copy the values of a record to `out`; those of a nested record become ``outer.inner`` unless it is ignored.
 
     Return how many characters may still be added to names: a long outer name would be repeated for each inner one.
     """
@@ -84,8 +89,8 @@ def flatten(
         )
     for name, value in record.items():
         full = f"{prefix}{name}" if prefix else name
-        if isinstance(value, Mapping):
-            left = flatten(out, value, f"{full}.", depth + 1, left)
+        if isinstance(value, Mapping) and full not in ignored:
+            left = flatten(out, value, ignored, f"{full}.", depth + 1, left)
         else:
             out[full] = value
     return left
