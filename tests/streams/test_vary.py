@@ -109,3 +109,11 @@ def test_scenarios_that_would_change_the_key_are_rejected(file, spec):
     stream = streams.read(file, target="y", key="kind")
     with pytest.raises(ParameterError, match=r"would change the key 'kind'"):
         streams.vary(stream, spec)
+
+
+@pytest.mark.parametrize("spec", ["balanced", "sample:100", "stretch:15+delay:2"])
+def test_scenarios_that_choose_rows_keep_the_key(file, spec):
+    stream = streams.read(file, target="y", key="kind")
+    rows = [x for block in streams.vary(stream, spec, seed=3).blocks() for x in block.rows()]
+    assert rows
+    assert all("kind" in x for x in rows)

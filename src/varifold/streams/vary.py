@@ -20,6 +20,9 @@ from varifold.streams.stream import Batch, Stream
 
 __all__ = ["Varied", "vary"]
 
+_ROWS_ONLY = {"none", "delay", "labels", "balanced", "sample", "stretch"}
+"""Scenarios that leave the cells of each row as they are."""
+
 
 class Varied(Stream):
     """A stream under a scenario, read in bounded memory and in the order of its source."""
@@ -98,7 +101,8 @@ def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | P
     The result equals ``prepare(whole, scenario, seed=seed, shuffle=False)``, except that scenarios that need one pass
     count the columns seen so far. Scenarios that need the length or all columns (trapezoidal, informative, ...) read
     the stream twice. Those that need its values (balanced, mixed, evolvable), and those that would have to read
-    standard input twice, read the whole stream into memory, and are rejected if the stream has a key.
+    standard input twice, read the whole stream into memory, and are rejected if the stream has a key, unless they only
+    choose rows.
 
     Examples
     --------
@@ -117,7 +121,7 @@ def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | P
     needs = {step.needs for step in steps}
     if "values" not in needs and not ("extent" in needs and stream.once):
         return Varied(stream, steps, seed)
-    if stream.key is not None:
+    if stream.key is not None and not {step.scenario.name for step in steps} <= _ROWS_ONLY:
         raise ParameterError(
             f"the scenario {scenario!r} needs all rows in memory and would change the key {stream.key!r} as well; "
             "choose one that only hides columns, such as vfs:0.5, and a file instead of standard input"
