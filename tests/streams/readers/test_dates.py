@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import varifold
+from varifold.base.clock import looks_like_time, parse_time
 from varifold.cli import main
 from varifold.errors import DataError, FeatureValueError, ParameterError
 from varifold.streams import read
-from varifold.streams.clock import looks_like_time, parse_time
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.context import inferred_type
 from varifold.streams.readers.dates import Dates

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from varifold._engine.names.vocabulary import is_missing
 from varifold.ask import AskPolicy
+from varifold.base.clock import looks_like_time
 from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import RejectedError
-from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
 from varifold.streams.readers.dates import Dates, reject_dates

@@ -14,6 +14,7 @@ from varifold._engine.names.vocabulary import Labels, Vocabulary
 from varifold.base.nearest import nearest
 from varifold.base.number_texts import MOST, are_numbers, warn_of_numbers
 from varifold.base.plural import plural
+from varifold.base.text_columns import FEWEST_DIFFERENT, are_identifiers, are_sentences
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, reject_dates
@@ -40,8 +41,6 @@ MAX_LINE = 1 << 26
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
-FEWEST_DIFFERENT = 100
-"""Number of different values from which a column without a repetition is reported as identifier or count of rows."""
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "target_type": ("class", "number", None),
     "on_error": ("raise", "skip"),
@@ -298,7 +297,7 @@ class Context:
 
     def _warn_identifier(self, name: str | int, sample: list[str]) -> None:
         """Warn about a column of texts that are all different: it identifies rows and takes memory for each."""
-        if name in self.warned or name == self.key or len(sample) < FEWEST_DIFFERENT or len(set(sample)) < len(sample):
+        if name in self.warned or name == self.key or not are_identifiers(sample):
             return
         self.warned.add(name)
         warnings.warn(
@@ -518,5 +517,4 @@ def inferred_type(cells: Iterable[str], decimal: str = ".") -> str:
     strings = not_numbers(sample, decimal)
     if 10 * len(strings) <= len(sample):
         return "numeric"
-    words = sum(len(cell.split()) for cell in strings) / len(strings)
-    return "text" if words >= 5 and 2 * len(set(strings)) > len(strings) and len(strings) >= 5 else "category"
+    return "text" if are_sentences(strings) else "category"

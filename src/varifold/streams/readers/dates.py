@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from varifold._engine.names.vocabulary import is_missing
+from varifold.base.clock import ORDERS, dates_among, in_order, parse_time
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
-from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
 
 __all__ = ["PARTS", "Dates", "date_error", "reject_dates"]
 
@@ -101,19 +101,8 @@ class Dates:
 
 
 def reject_dates(column: str | int, cells: Sequence[str]) -> None:
-    """Raise an error for a column of dates that no option names: each date would be a separate category.
-
-    At least nine cells in ten must be dates; the search stops when more than a tenth are not.
-    """
-    dates, others = [], 0
-    for cell in cells:
-        if looks_like_time(cell):
-            dates.append(cell)
-            continue
-        others += 1
-        if 10 * others > len(cells):
-            return
-    if dates:
+    """Raise an error for a column of dates that no option names: each date would be a separate category."""
+    if dates := dates_among(cells):
         raise date_error(column, dates)
 
 

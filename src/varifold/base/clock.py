@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from varifold.errors import DataError
 
-__all__ = ["EXAMPLES", "ORDERS", "in_order", "looks_like_time", "parse_time"]
+__all__ = ["EXAMPLES", "ORDERS", "dates_among", "in_order", "looks_like_time", "parse_time"]
 
 ORDERS = ("dmy", "mdy")
 """Possible orders of day, month and year in a date such as 03/04/2026."""
@@ -30,6 +31,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def looks_like_time(text: str) -> bool:
     """Return whether a text is a date, or a date and a time: 2026-03-04, 2026/03/04, 4.3.2026 or 04/03/2026."""
     return any(form.fullmatch(text.strip()) for form in (_ISO, _YEAR_FIRST, _YEAR_LAST))
+
+
+def dates_among(cells: Sequence[str]) -> list[str]:
+    """Return the dates among cells if at least nine in ten are dates; the search stops when more than a tenth are not.
+
+    Otherwise return none.
+    """
+    dates, others = [], 0
+    for cell in cells:
+        if looks_like_time(cell):
+            dates.append(cell)
+            continue
+        others += 1
+        if 10 * others > len(cells):
+            return []
+    return dates
 
 
 def parse_time(value: Any) -> datetime:
