@@ -185,3 +185,28 @@ def test_inspect_shows_measured_importances_and_orders_by_presence(capsys, tmp_p
     assert by_column["signal"]["loss"] > 2 * by_column["signal"]["error"]
     assert main(["inspect", str(model)]) == 0
     assert "no loss seen" in capsys.readouterr().out
+
+
+def test_a_detector(capsys, tmp_path, rows):
+    model, page = tmp_path / "d.model", tmp_path / "page.html"
+    argv = ["detect", str(rows), "--target", "state", "--rate", "0.02", "--save", str(model), "--format", "json"]
+    assert main(argv) == 0
+    alarms = json.loads(capsys.readouterr().out)["alarms"]
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    shown = text(page)
+    assert "Finding unusual rows" in shown
+    assert f"{alarms} alarms" in shown
+    assert "0.02 is the requested rate of alarms" in shown
+    assert "varifold run" not in shown
+    assert "After 450 rows: c vanished." in shown
+    assert main(["inspect", str(model)]) == 0
+    shown = capsys.readouterr().out
+    assert f"alarms      alarms={alarms}, instances=900, rate=0.02" in shown
+    assert "varifold run" not in shown
+    assert main(["inspect", str(model), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alarms"] == {"alarms": alarms, "instances": 900, "rate": 0.02}
+    detector = varifold.AutoDetector(rate=0.05)
+    detector.learn_many([{"a": 1.0}, {"a": -1.0}] * 30)
+    detector.save(model)
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    assert "its rate of alarms is 0.05. The file holds no count of its alarms: varifold detect --save" in text(page)

@@ -12,7 +12,7 @@ import numpy as np
 from varifold import __version__
 from varifold.auto import AutoClassifier, AutoRegressor
 from varifold.auto.report import Change, appeared, changes
-from varifold.base import VaryingLearner
+from varifold.base import VaryingDetector, VaryingLearner
 from varifold.base.importances import CLEAR
 from varifold.base.plural import plural
 from varifold.errors import ModelFileError
@@ -35,11 +35,12 @@ def model_page(learner: VaryingLearner, name: str, record: Mapping[str, Any] | N
     """
     try:
         parts = [_header(learner, name, record)]
-        if record is not None:
-            parts += [_over_time(record)]
-        parts += [_what_matters(learner, record), _what_changed(learner)]
-        if record is not None:
-            parts += [_unsure(record)]
+        if isinstance(learner, VaryingDetector):
+            parts += [_watched(learner), _what_changed(learner)]
+        else:
+            parts += [_over_time(record)] if record is not None else []
+            parts += [_what_matters(learner, record), _what_changed(learner)]
+            parts += [_unsure(record)] if record is not None else []
         parts += [_made(learner, record)]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the record of a run in {name} cannot be read: {error!r}") from error
@@ -69,23 +70,35 @@ def _number(value: float) -> str:
 
 def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None) -> str:
     target = learner.reading.get("target")
-    title = f"Predicting {target}" if target else "What the model learned"
+    detects = isinstance(learner, VaryingDetector)
+    title = "Finding unusual rows" if detects else f"Predicting {target}" if target else "What the model learned"
     head = f'<header><p class="over">varifold, report on {escape(name)}</p><h1>{escape(title)}</h1>'
     if record is None:
         lead = (
-            f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it predicted "
-            "them: `varifold run --save` writes one."
+            f"The detector has learned {plural(learner.steps, 'row')}, and its rate of alarms is {learner.rate:g}. The "
+            "file holds no count of its alarms: `varifold detect --save` writes one."
+            if isinstance(learner, VaryingDetector)
+            else f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it "
+            "predicted them: `varifold run --save` writes one."
         )
         return f"{head}{_paragraph(lead, 'lead')}</header>"
+    before = "scored before the detector learned it" if detects else "predicted before the model saw its true value"
     lead = (
         f"Learned from {record['data']}: {plural(record['instances'], 'row')}, one after the other. Each row was "
-        "predicted before the model saw its true value, so all figures are about new rows."
+        f"{before}, so all figures are about new rows."
     )
     tiles = "".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in _tiles(record))
     return f'{head}{_paragraph(lead, "lead")}<ul class="tiles">{tiles}</ul></header>'
 
 
 def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if record["task"] == "detection":
+        return [
+            (f"{record['alarms']:,}", "alarm" if record["alarms"] == 1 else "alarms"),
+            (f"{record['alarms'] / record['instances']:.2%}", "of the rows are alarms"),
+            (f"{record['rate']:g}", "is the requested rate of alarms"),
+            (f"{record['columns']:,}", "columns seen"),
+        ]
     if record["task"] == "regression":
         return [
             (_number(record["error"]), "mean absolute error"),
@@ -164,6 +177,19 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
         more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
         parts.append(_paragraph(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
     return _section("What matters", *parts)
+
+
+def _watched(learner: VaryingLearner) -> str:
+    """List the columns of a detector, which measures no importances."""
+    return _section(
+        "What it looks at",
+        _paragraph(
+            "The features with the largest average weight in the detector. `varifold detect` names those behind each "
+            "alarm, `varifold explain` those of one row. Present: share of the rows that have the feature, since it "
+            "appeared."
+        ),
+        _listed([f"{name} (present {share:.0%})" for name, share in _by_weight(learner)]),
+    )
 
 
 def _by_weight(learner: VaryingLearner) -> list[tuple[str, float]]:
