@@ -210,3 +210,22 @@ def test_a_detector(capsys, tmp_path, rows):
     detector.save(model)
     assert main(["report", str(model), "--html", str(page)]) == 0
     assert "its rate of alarms is 0.05. The file holds no count of its alarms: varifold detect --save" in text(page)
+
+
+def test_charts_fit_wide_screens_and_phones_and_show_the_time(tmp_path, rows):
+    page, model = tmp_path / "page.html", tmp_path / "p.model"
+    lines = rows.read_text().splitlines()
+    start = 1_772_323_200
+    timed = [f"{line},{start + 60 * i}" for i, line in enumerate(lines[1:])]
+    rows.write_text("\n".join([f"{lines[0]},ts", *timed]))
+    argv = ["run", str(rows), "--target", "state", "--time", "ts", "--model", "auto:budget=fast"]
+    assert main([*argv, "--html", str(page), "--save", str(model)]) == 0
+    for _ in range(2):  # the page of the run, and that of its model
+        written = page.read_text()
+        assert re.search(r'class="broad"><svg viewBox="0 0 760 .*class="narrow"><svg viewBox="0 0 334 ', written)
+        assert "2026-03-01 00:00:00" in written
+        assert "2026-03-01 14:59:00" in written
+        assert "900 instances" not in written
+        assert main(["report", str(model), "--html", str(page)]) == 0
+    assert main([*argv, "--html", str(page), "--shuffle"]) == 0
+    assert "900 instances" in page.read_text()

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.errors import DataError
 
-__all__ = ["EXAMPLES", "ORDERS", "dates_among", "in_order", "looks_like_time", "parse_time"]
+__all__ = ["EXAMPLES", "ORDERS", "dates_among", "in_order", "looks_like_time", "parse_time", "shown_time"]
 
 ORDERS = ("dmy", "mdy")
 """Possible orders of day, month and year in a date such as 03/04/2026."""
@@ -66,6 +67,14 @@ def parse_time(value: Any) -> datetime:
     if found is None:
         raise DataError(f"{value!r} is not a point in time; write {EXAMPLES}")
     return found
+
+
+def shown_time(value: Any) -> str:
+    """Return a time as text to show: seconds or milliseconds since 1970 as a date in UTC, others as they are."""
+    if is_missing(value):
+        return ""
+    found = _from_number(value)
+    return str(value) if found is None else f"{found:%Y-%m-%d %H:%M:%S}"
 
 
 def _from_text(text: str) -> datetime | None:

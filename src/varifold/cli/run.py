@@ -217,7 +217,8 @@ def _record(args: argparse.Namespace, summary: Summary, given: source.Input) -> 
     """Return the record of the run for a page about its model."""
     from varifold.report.record import run_record
 
-    return run_record(summary, given.title, costs.facts(args.costs, summary))
+    period = None if given.stream is None or _shuffles(args, given) else given.stream.period
+    return run_record(summary, given.title, costs.facts(args.costs, summary), period)
 
 
 def _write_page(args: argparse.Namespace, summary: Summary, given: source.Input) -> None:

@@ -18,7 +18,7 @@ from varifold.base.plural import plural
 from varifold.errors import ModelFileError
 from varifold.report.document import html_document
 from varifold.report.style import BLUE, SKY
-from varifold.report.svg import Line, bar_chart, error_chart
+from varifold.report.svg import Line, at_both_widths, bar_chart, error_chart
 
 __all__ = ["model_page"]
 
@@ -132,7 +132,8 @@ def _over_time(record: Mapping[str, Any]) -> str:
         Line("in parts", at, recent, np.zeros(len(at)), SKY),
         Line("so far", at, so_far, np.zeros(len(at)), BLUE),
     ]
-    chart = error_chart("", lines, float(record["baseline"]), 400, 180)
+    baseline, period = float(record["baseline"]), record.get("period")
+    chart = at_both_widths(lambda width: error_chart("", lines, baseline, width, 120 + width // 6, period))
     numeric = record["task"] == "regression"
     tenth = max(1, len(at) // 10)
     first, last = (float(np.nanmean(part)) for part in (recent[:tenth], recent[-tenth:]))
@@ -165,7 +166,8 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
     unit = "mean absolute error" if record is not None and record["task"] == "regression" else "log loss"
     parts = []
     if clear:
-        chart = bar_chart([(row[0], row[1], row[2], f"present {row[3]:.0%}") for row in clear[:_SHOWN]])
+        bars = [(row[0], row[1], row[2], f"present {row[3]:.0%}") for row in clear[:_SHOWN]]
+        chart = at_both_widths(lambda width: bar_chart(bars, width))
         parts.append(
             f'<figure class="one">{chart}<figcaption>How much worse the predictions become ({unit}) if the values of a '
             "column are exchanged between rows; the thin line is twice the standard error. Present: share of the rows "

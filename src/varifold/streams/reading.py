@@ -102,6 +102,11 @@ class ReadStream(Stream):
         return self._context.skipped
 
     @property
+    def period(self) -> tuple[str, str] | None:
+        """Return the first and the last time in the column `time`, as text; None without one."""
+        return self._context.period
+
+    @property
     def problems(self) -> list[str]:
         """Describe what was wrong with the first of the rows left out."""
         return list(self._context.problems)
@@ -112,6 +117,7 @@ def _batches(context: Context, open_batches: Callable[[], Iterator[Batch]]) -> I
     context.restart()
     for batch in open_batches():
         if len(batch.block):
+            context.note_times(batch.times)
             yield batch
     context.warn_absent_columns()
     context.warn_revised_columns()

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
+from varifold.base.clock import shown_time
 from varifold.base.nearest import nearest
 from varifold.base.number_texts import MOST, are_numbers, warn_of_numbers
 from varifold.base.plural import plural
@@ -105,6 +106,8 @@ class Context:
     problems: list[str] = field(default_factory=list)
     names_seen: set[str] = field(default_factory=set)
     """Names of the columns so far, features or not."""
+    period: tuple[str, str] | None = None
+    """First and last time so far."""
     more_files: bool = False
     """Whether further files may bring further columns."""
     warned: set[str | int] = field(default_factory=set)
@@ -158,7 +161,14 @@ class Context:
     def restart(self) -> None:
         """Forget the rows of an earlier pass."""
         self.rows = self.skipped = 0
+        self.period = None
         self.problems.clear()
+
+    def note_times(self, times: Sequence[Any] | None) -> None:
+        """Note the first and the last time of rows that were read."""
+        known = [text for text in (_first_time(times or ()), _first_time(reversed(times or ()))) if text]
+        if known:
+            self.period = (known[0] if self.period is None else self.period[0], known[-1])
 
     def failed(self, file: str, line: int, column: str | int | None, message: str) -> None:
         """Raise an error for a row that cannot be read, or count it if rows may be skipped."""
@@ -465,6 +475,11 @@ class Context:
                     VarifoldWarning,
                     stacklevel=2,
                 )
+
+
+def _first_time(times: Iterable[Any]) -> str:
+    """Return the text of the first time that is known; empty without one."""
+    return next(filter(None, map(shown_time, times)), "")
 
 
 def _identify(cells: Sequence[Any]) -> bool:
