@@ -364,8 +364,8 @@ class Context:
         cell, number = _first_number(cells[name], notation)
         others = "" if len(notations) == 1 else f" (and {len(notations) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:g}; if that is "
-            "wrong, pass decimal or thousands (--decimal, --thousands)",
+            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:.15g}; if that "
+            "is wrong, pass decimal or thousands (--decimal, --thousands)",
             VarifoldWarning,
             stacklevel=2,
         )
@@ -380,7 +380,7 @@ class Context:
         cell, number = _first_number(cells[name], POINT)
         others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with a decimal point: {cell} is {number:g}; if the point separates "
+            f"column {name!r}{others} is read with a decimal point: {cell} is {number:.15g}; if the point separates "
             "thousands, pass thousands='.' (--thousands .), else suppress this warning with decimal='.' (--decimal .)",
             VarifoldWarning,
             stacklevel=2,
