@@ -229,3 +229,14 @@ def test_charts_fit_wide_screens_and_phones_and_show_the_time(tmp_path, rows):
         assert main(["report", str(model), "--html", str(page)]) == 0
     assert main([*argv, "--html", str(page), "--shuffle"]) == 0
     assert "900 instances" in page.read_text()
+
+
+def test_run_and_page_count_the_same_columns(capsys, tmp_path):
+    data, page = tmp_path / "a.csv", tmp_path / "page.html"
+    words = "the box came late and broken", "all was well packed and quick"
+    lines = [f"{1 + i % 28:02}.01.2026,{i % 7},{words[i % 2]} {i},{'ud'[i % 2]}" for i in range(60)]
+    data.write_text("\n".join(["day,a,comment,y", *lines]))
+    argv = ["run", str(data), "--target", "y", "--dates", "day=weekday+elapsed", "--model", "arow", "--html", str(page)]
+    assert main([*argv, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 4
+    assert "4 columns seen" in text(page)

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if seen.rows == 0:
         raise source.no_instances(" ".join(args.files), stream.problems)
     if args.save:
-        detector.reading = {**remembered.noted(args, stream), "run": _record(args, seen, len(stream.columns))}
+        detector.reading = {**remembered.noted(args, stream), "run": _record(args, seen, stream.width)}
         detector.save(args.save)
         print(f"detector written to {args.save}", file=sys.stderr)
     _show(args, detector, seen)

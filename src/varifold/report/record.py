@@ -31,7 +31,6 @@ def run_record(
         "data": data,
         "task": "regression" if numeric else "classification",
         "instances": result.instances,
-        "columns": result.columns,
         "error": result.mae if numeric else result.cer,
         "baseline": result.mean_mae if numeric else result.majority_cer,
         **_curve(result, numeric),

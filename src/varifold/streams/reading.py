@@ -87,6 +87,11 @@ class ReadStream(Stream):
         return self._context.columns
 
     @property
+    def width(self) -> int:
+        """Return the number of columns seen so far: those read, and the parts of dates; not indicators or words."""
+        return len(self._context.columns) + sum(map(len, self._context.dates.parts.values()))
+
+    @property
     def ignored(self) -> list[str]:
         """Return the columns that are left out: those that `ignore` names, and an index."""
         return sorted(self._context.ignore)
