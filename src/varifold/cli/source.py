@@ -204,7 +204,7 @@ class Input:
     def columns(self) -> int | None:
         """Return the number of columns before indicators and words, if known."""
         if self.stream is not None:
-            return self.stream.width
+            return int(self.stream.width)
         return None if isinstance(self.whole, Block) else int(self.whole.columns)
 
     @property
