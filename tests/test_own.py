@@ -34,6 +34,9 @@ def first_only(segment, until: int = 50):
     rows = [x if i >= until else {"first": x["first"]} for i, x in enumerate(block.rows())]
     return segment.with_block(varifold.to_block(rows, block.y))
 
+def read_file():
+    return varifold.streams.read("coins.csv", target="side")
+
 def forgets(segment):
     pass
 
@@ -105,6 +108,14 @@ def test_by_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Until then only the first coin is there." in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_function_may_read_a_file() -> None:
+    Path("coins.csv").write_text("first,side\n" + "0,even\n1,odd\n" * 30)
+    assert len(datasets.load("mine_own:read_file").block) == 60
+    with pytest.raises(UnknownNameError, match=r"'coins\.csv'; it is a file: give it without --data, to a table as"):
+        datasets.load("coins.csv")
+
+
 BARE = """title = "Mine"
 [[setting]]
 name = "half"
@@ -145,6 +156,9 @@ def test_a_table_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.toml").write_text(BARE + "intercept = 'yes'")
     with pytest.raises(DataError, match=r"intercept of \[\[method\]\] number 1 must be true or false"):
         find_table("bad.toml")
+    Path("bad.toml").write_text(BARE.replace("mine_own:coins", "coin"))
+    with pytest.raises(DataError, match=r"bad\.toml is no table: no data set is called 'coin'"):
+        find_table("bad.toml")  # a report too, which runs nothing
     Path("more.toml").write_text(BARE + "colour = 3")
     for line, message in (
         ("colour = 3", r"there is no entry 'colour' of \[\[method\]\] number 1"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,36 @@ def test_a_warning_is_one_line(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
     assert done.stderr.startswith("varifold: twice.csv: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_warning_is_printed_once_although_a_file_is_read_several_times(tmp_path):
+    rows = "".join(f'{i};"{i % 9 + 1}.{100 + i},{i % 90 + 10}"\n' for i in range(300))
+    (tmp_path / "area.csv").write_text(f"a;y\n{rows}")
+    env = {**os.environ, "PYTHONPATH": str(Path(varifold.__file__).parents[1])}
+    words = "bench run --data area.csv --target y --models arow,olvf --repeats 2 --shuffle"
+    command = [sys.executable, "-m", "varifold", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stderr.count("between thousands: 1.100,10 is 1100.1; if that is wrong") == 1
+
+
+def test_messages_name_the_remedy(capsys, tmp_path):
+    data, document = tmp_path / "a.csv", tmp_path / "a.json"
+    data.write_text("Preis,y\n1,u\n2,v\n3,u\n")
+    document.write_text('{\n  "Preis": 1\n}\n')
+    model = str(tmp_path / "a.model")
+    assert main(["run", str(data), "--target", "y", "--model", "olvf", "--save", model]) == 0
+    for argv, message in (
+        (["run", str(document), "--target", "y"], "a.json has JSON objects over several lines; write an object a line"),
+        (
+            ["run", str(data), "--target", "y", "--model", "nomod:Foo"],
+            r"no module named 'nomod' for the model 'nomod:Foo' \(",
+        ),
+        (["run", str(data), "--target", "y", "--load", model, "--rename", "preis=Preis"], "--rename Preis=preis"),
+        (["backup", str(data), str(tmp_path / "x.db")], "a.csv is a file; name the folder of varifold serve"),
+        (["serve", "--dir", str(data), "--port", "0"], "a.csv is no folder: it, or a part of its path, is a file"),
+    ):
+        assert main(argv) in (1, 2)
+        assert re.search(message, capsys.readouterr().err)
 
 
 def test_help_and_version(capsys):

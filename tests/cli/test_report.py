@@ -185,3 +185,58 @@ def test_inspect_shows_measured_importances_and_orders_by_presence(capsys, tmp_p
     assert by_column["signal"]["loss"] > 2 * by_column["signal"]["error"]
     assert main(["inspect", str(model)]) == 0
     assert "no loss seen" in capsys.readouterr().out
+
+
+def test_a_detector(capsys, tmp_path, rows):
+    model, page = tmp_path / "d.model", tmp_path / "page.html"
+    argv = ["detect", str(rows), "--target", "state", "--rate", "0.02", "--save", str(model), "--format", "json"]
+    assert main(argv) == 0
+    alarms = json.loads(capsys.readouterr().out)["alarms"]
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    shown = text(page)
+    assert "Finding unusual rows" in shown
+    assert f"{alarms} alarms" in shown
+    assert "0.02 is the requested rate of alarms" in shown
+    assert "varifold run" not in shown
+    assert "After 450 rows: c vanished." in shown
+    assert main(["inspect", str(model)]) == 0
+    shown = capsys.readouterr().out
+    assert f"alarms      alarms={alarms}, instances=900, rate=0.02" in shown
+    assert "varifold run" not in shown
+    assert main(["inspect", str(model), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alarms"] == {"alarms": alarms, "instances": 900, "rate": 0.02}
+    detector = varifold.AutoDetector(rate=0.05)
+    detector.learn_many([{"a": 1.0}, {"a": -1.0}] * 30)
+    detector.save(model)
+    assert main(["report", str(model), "--html", str(page)]) == 0
+    assert "its rate of alarms is 0.05. The file holds no count of its alarms: varifold detect --save" in text(page)
+
+
+def test_charts_fit_wide_screens_and_phones_and_show_the_time(tmp_path, rows):
+    page, model = tmp_path / "page.html", tmp_path / "p.model"
+    lines = rows.read_text().splitlines()
+    start = 1_772_323_200
+    timed = [f"{line},{start + 60 * i}" for i, line in enumerate(lines[1:])]
+    rows.write_text("\n".join([f"{lines[0]},ts", *timed]))
+    argv = ["run", str(rows), "--target", "state", "--time", "ts", "--model", "auto:budget=fast"]
+    assert main([*argv, "--html", str(page), "--save", str(model)]) == 0
+    for _ in range(2):  # the page of the run, and that of its model
+        written = page.read_text()
+        assert re.search(r'class="broad"><svg viewBox="0 0 760 .*class="narrow"><svg viewBox="0 0 334 ', written)
+        assert "2026-03-01 00:00:00" in written
+        assert "2026-03-01 14:59:00" in written
+        assert "900 instances" not in written
+        assert main(["report", str(model), "--html", str(page)]) == 0
+    assert main([*argv, "--html", str(page), "--shuffle"]) == 0
+    assert "900 instances" in page.read_text()
+
+
+def test_run_and_page_count_the_same_columns(capsys, tmp_path):
+    data, page = tmp_path / "a.csv", tmp_path / "page.html"
+    words = "the box came late and broken", "all was well packed and quick"
+    lines = [f"{1 + i % 28:02}.01.2026,{i % 7},{words[i % 2]} {i},{'ud'[i % 2]}" for i in range(60)]
+    data.write_text("\n".join(["day,a,comment,y", *lines]))
+    argv = ["run", str(data), "--target", "y", "--dates", "day=weekday+elapsed", "--model", "arow", "--html", str(page)]
+    assert main([*argv, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 4
+    assert "4 columns seen" in text(page)

@@ -194,7 +194,7 @@ def test_a_reader_s_stream_is_learned_as_it_comes(capsys, monkeypatch):
 
     class Stub(Stream):
         skipped, problems, target_type = 4, ["a.csv, line 3"] * 4, "class"
-        columns = dict.fromkeys(range(18))
+        width = 18
 
         def batches(self):
             return (Batch(block[lo : lo + 300]) for lo in range(0, 2000, 300))

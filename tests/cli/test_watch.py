@@ -108,3 +108,21 @@ def test_many_files_have_a_short_title(tmp_path, capsys):
         file.write_text("a,b\n" + "1,2\n3,4\n" * 20)
     assert main(["watch", *map(str, files)]) == 0
     assert capsys.readouterr().out.startswith("jan.csv and 3 more files: 160 instances")
+
+
+def test_unix_times_are_decoded(tmp_path, capsys):
+    lines = [f"{1_772_323_200 + 60 * t},{t % 7},{t % 5 if not 400 <= t < 700 else ''}" for t in range(1000)]
+    (tmp_path / "plant.csv").write_text("\n".join(["ts,flow,heat", *lines]))
+    page = tmp_path / "page.html"
+    assert main(["watch", str(tmp_path / "plant.csv"), "--time", "ts", "--html", str(page)]) == 0
+    assert "  2026-03-01 06:40:00  401 silence: heat\n" in capsys.readouterr().out
+    assert "<td>401</td><td>2026-03-01 06:40:00</td>" in page.read_text()
+
+
+def test_the_page_fits_a_phone(tmp_path):
+    write(tmp_path / "plant.csv")
+    page = tmp_path / "page.html"
+    assert main(["watch", str(tmp_path / "plant.csv"), "--html", str(page)]) == 0
+    written = page.read_text()
+    assert 'class="narrow"><svg viewBox="0 0 334 ' in written
+    assert ".events td.text{display:block" in written

@@ -16,11 +16,11 @@ from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 import varifold
 from varifold import streams
+from varifold.base.clock import looks_like_time, parse_time
 from varifold.cli import main
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate import Predictions, prequential, repeat
 from varifold.evaluate.metrics import cohens_kappa
-from varifold.streams.clock import looks_like_time, parse_time
 
 DAYS = ["2026-01-30", "2026-01-31T23:59:00", "2026-02-01", "2026-02-02", "2026-03-05", ""]
 
@@ -174,11 +174,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def run(*words: Any) -> int:
-    return main(["run", *map(str, words), "--model", "arow", "--target", "y"])
+    return main(["run", *map(str, words), "--model", "arow", "--target", "y", "--id", "no"])
 
 
 def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(file, "--time", "when", "--id", "no", "--by", "month", "--confusion") == 0
+    assert run(file, "--time", "when", "--by", "month", "--confusion") == 0
     shown = capsys.readouterr().out
     assert re.search(r"^2026-02 +100 ", shown, re.M)
     assert "precision  recall" in shown
@@ -194,7 +194,7 @@ def test_the_command_shows_periods_labels_and_confusions(file: Path, capsys: pyt
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_the_command_writes_every_prediction(file: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"answers.{suffix}"
-    assert run(file, "--id", "no", "--time", "when", "--predictions", out, "--format", "json") == 0
+    assert run(file, "--time", "when", "--predictions", out, "--format", "json") == 0
     readers: dict[str, Any] = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}
     found = readers[suffix](out)
     assert found.columns == ["row", "id", "time", "true", "label", "p", "p_true"]

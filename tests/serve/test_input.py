@@ -88,7 +88,8 @@ def test_a_date_is_never_a_category_by_chance(client: httpx.Client, model: str) 
         found = client.post(f"/models/{model}/learn", json={"x": {"ts": f"2026-03-04T10:0{i}:00Z", "a": 1}, "y": "up"})
         assert found.status_code == 422
         assert "column 'ts' holds dates such as '2026-03-04T10" in found.json()["error"]
-        assert "options of the model's input" in found.json()["error"]
+        assert '"dates": {"ts": ["hour", "weekday"]} (--dates ts=hour+weekday)' in found.json()["error"]
+        assert found.json()["error"].endswith('options of the model\'s input: PUT /models/NAME with {"input": {...}}')
     assert client.get(f"/models/{model}").json()["steps"] == 0
 
 

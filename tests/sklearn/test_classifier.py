@@ -314,3 +314,8 @@ def test_numbers_and_many_labels_are_rejected() -> None:
                 getattr(VarifoldClassifier("arow"), fit)(X, y)
     declared = VarifoldClassifier("arow").partial_fit(X, np.arange(300), classes=np.arange(300))
     assert len(declared.classes_) == 300
+
+
+def test_a_label_that_is_none_is_named():
+    with pytest.raises(varifold.errors.LabelError, match=r"y holds None in 2 rows, the first is 1; leave those"):
+        VarifoldClassifier("arow").fit(np.zeros((4, 2)), ["a", None, "b", None])

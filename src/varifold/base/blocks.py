@@ -14,8 +14,8 @@ from varifold._engine.data.assemble import assemble
 from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.base.frames import check_times, checked_column, is_frame, is_series, open_frame
-from varifold.base.number_texts import warn_frame_texts
 from varifold.base.sparse import checked_csr
+from varifold.base.text_columns import warn_texts
 from varifold.errors import DataError, FeatureValueError
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def learned_block(
 ) -> Block:
     """Convert X to a block to learn from: only a Block may come without y.
 
-    Columns that are not `known` to the learner are checked for numbers as texts.
+    Columns of texts that are not `known` to the learner are reported if they are probably no categories.
     """
     if y is None and not isinstance(X, Block):
         what = "target" if numeric else "label"
         raise DataError(f"y is missing; pass a {what} per instance, None where it is not known, or call predict_many")
-    warn_frame_texts(X, known)
+    warn_texts(X, known)
     return to_block(X, y, w, numeric=numeric)
 
 

@@ -18,6 +18,7 @@ from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import Constraint, Real, validate
+from varifold.base.text_columns import warn_texts
 
 __all__ = ["VaryingDetector"]
 
@@ -126,6 +127,7 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         X is a Block, an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy sparse matrix or a 2-D
         array. The resulting state is bit-identical to that of `learn_one` on each instance.
         """
+        warn_texts(X, self._knows)
         self._engine.run(to_block(X), predict=False)
 
     def score_many(self, X: Any) -> Any:
@@ -144,6 +146,7 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
 
     def score_learn_many(self, X: Any) -> Any:
         """Score each instance, then learn it, in compiled code; return the scores in the form of `score_many`."""
+        warn_texts(X, self._knows)
         scores, _ = self._engine.run(to_block(X))
         return frames.label_column(scores.tolist(), X)
 

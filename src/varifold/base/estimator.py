@@ -20,7 +20,7 @@ from varifold.base.params import Constraint
 from varifold.base.registry import detectors, models, transformers
 from varifold.base.saving import Saved
 from varifold.base.traits import Feature
-from varifold.errors import DataError, ModelFileError
+from varifold.errors import DataError, ModelFileError, UnknownNameError
 
 Name = str | int
 E = TypeVar("E", bound="Estimator")
@@ -120,7 +120,16 @@ class Estimator(Saved, river_base.Estimator):
         """
         if not isinstance(names, Mapping):
             raise DataError(f"rename takes a mapping {{old name: new name}}. Got a {type(names).__name__} instead.")
-        self._rename(dict(names), partial=False)
+        try:
+            self._rename(dict(names), partial=False)
+        except UnknownNameError as error:
+            for old, new in names.items():
+                if not self._knows(old) and isinstance(new, str | int) and self._knows(new):
+                    raise UnknownNameError(
+                        f"{error}, but there is {new!r}: the old name comes first, {{{new!r}: {old!r}}} "
+                        f"(--rename {new}={old})"
+                    ) from None
+            raise
 
     def _rename(self, names: dict[Name, Name], partial: bool) -> int:
         """Rename, ignoring unknown names if `partial`; return the number of slots with a new name."""

@@ -271,7 +271,8 @@ def regressor_for(spec: ModelSpec) -> ModelSpec:
 
 
 def _imported(path: str, may_detect: bool) -> type[Any]:
-    close = nearest(path.partition(":")[0], models)
+    name, _, rest = path.partition(":")
+    close = "" if rest[:1].isupper() and "=" not in rest else nearest(name, models)  # Foo is a class
     target = from_path(path, "model", f"{close} (`varifold models` lists the registered ones)")
     calls = ("predict_one", "score_one") if may_detect else ("predict_one",)
     if not (isinstance(target, type) and hasattr(target, "learn_one") and any(hasattr(target, call) for call in calls)):

@@ -15,6 +15,8 @@ from varifold.base.plugins import entry_points_of, from_entry_point
 from varifold.base.spec import append_parameters
 from varifold.bench.published import read_published
 from varifold.bench.table import COLUMNS, Data, Method, Remark, Setting, Table, Variant
+from varifold.datasets import registry
+from varifold.datasets.own import is_own
 from varifold.errors import DataError, UnknownNameError
 from varifold.evaluate import METRICS, REGRESSION_METRICS
 
@@ -146,7 +148,7 @@ def _from_file(path: Path, name: str) -> Table:
         return table_from(name, given, path.parent)
     except OSError as error:
         raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DataError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DataError, UnknownNameError) as error:
         raise DataError(f"{path} is no table: {error}; docs/own.md shows one") from error
     except (KeyError, TypeError) as error:
         raise DataError(f"{path} is no table: an entry has a value of the wrong type ({error})") from error
@@ -189,6 +191,9 @@ def _check_parts(raw: dict[str, Any]) -> None:
             raise DataError(f"{part} must be written as [[{part}]]. Got {given!r} instead")
         for number, each in enumerate(given, 1):
             _check_values(cls, each, f" of [[{part}]] number {number}")
+    for data in map(_data, raw["data"]):
+        if not is_own(data.load) and not data.load.startswith("made:"):
+            registry.find(data.load)
 
 
 def _check_texts(name: str, value: Any) -> None:

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.excepthook = _one_line
         if sys.stdout.isatty():
             sys.stdout = VisibleOutput(sys.stdout)
-        warnings.showwarning = lambda message, *_, **__: print(_line(str(message)), file=sys.stderr)
+        warnings.showwarning = _show_once(set())
         argv = sys.argv[1:]
     try:
         code = _dispatch(list(argv))
@@ -68,6 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = f"{error.filename}: " if error.filename else ""
         return _complain(f"{name}{error.strerror or error}", DATA)
     return code
+
+
+def _show_once(shown: set[str]) -> Any:
+    """Return a function that prints each warning once, also if a file is read several times."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if (text := _line(str(message))) not in shown:
+            shown.add(text)
+            print(text, file=sys.stderr)
+
+    return show
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if match is not None:
         match.warn(args.load)
     if args.save:
-        detector.reading = remembered.noted(args, stream)
+        detector.reading = {**remembered.noted(args, stream), "run": _record(args, seen, stream.width)}
         detector.save(args.save)
         print(f"detector written to {args.save}", file=sys.stderr)
     _show(args, detector, seen)
@@ -150,6 +150,12 @@ class _Seen:
                 self.scores.append(record["score"])
                 self.raised.append(record["anomaly"])
                 self.labels.append(label)
+
+
+def _record(args: argparse.Namespace, seen: _Seen, columns: int) -> dict[str, Any]:
+    """Return the record of the alarms, for `inspect` and a page about the detector."""
+    facts = {"alarms": seen.alarms, "instances": seen.rows, "rate": args.rate, "columns": columns}
+    return {"data": source.title_of(args.files), "task": "detection", **facts}
 
 
 def _records(detector: Any, batch: Batch, args: argparse.Namespace, before: int) -> Iterator[dict[str, Any]]:

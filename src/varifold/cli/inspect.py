@@ -12,7 +12,7 @@ from varifold._engine.targets.real_target import RealTarget
 from varifold.base import Feature, VaryingLearner, VaryingRegressor
 from varifold.base.files import unpack_label
 from varifold.base.importances import CLEAR
-from varifold.base.learner import is_regressor
+from varifold.base.learner import is_detector, is_regressor
 from varifold.cli import keyed
 from varifold.cli.numbers import natural
 from varifold.cli.output import named, print_json, shorten, table
@@ -22,6 +22,7 @@ from varifold.ensemble.vote import Vote
 from varifold.errors import ParameterError
 
 _MEANING = "ordered by weight times presence; present: share of the instances since the first that has the feature"
+_IN_SCORES = "`varifold detect` names the features behind each alarm"
 _MEASURE = "a large weight is no proof of use: `varifold run --importances --save` measures what each column is worth"
 
 
@@ -82,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
     if len(features) > args.top:
         print(f"... and {len(features) - args.top:,} lighter ones (--top {len(features)} shows all)")
     if features:
-        print(_MEANING if importances else f"{_MEANING}; {_MEASURE}")
+        hint = _IN_SCORES if is_detector(learner) else _MEASURE
+        print(_MEANING if importances else f"{_MEANING}; {hint}")
     return 0
 
 
@@ -172,7 +174,10 @@ def _facts(learner: VaryingLearner, path: str, known: int) -> dict[str, Any]:
 
 
 def _learned(learner: VaryingLearner) -> dict[str, Any]:
-    """Return the labels learned, or mean and deviation of the targets."""
+    """Return the labels learned, mean and deviation of the targets, or the alarms of the run that wrote the file."""
+    if is_detector(learner):
+        run = learner.reading.get("run")
+        return {"alarms": {name: run[name] for name in ("alarms", "instances", "rate")}} if run else {}
     if isinstance(learner, VaryingRegressor):
         target = cast(RealTarget, learner._engine.target).statistics
         return {"target": {"mean": target.mean, "deviation": target.deviation}}

@@ -17,7 +17,7 @@ from varifold.cli.asking import POLICIES, START, asking
 from varifold.cli.numbers import natural, positive, share
 from varifold.cli.progress import progress
 from varifold.cli.stoppable import Stoppable, stoppable
-from varifold.cli.summary import facts_of, show, title
+from varifold.cli.summary import columns_of, facts_of, show, title
 from varifold.cli.targets import check_picture, check_target
 from varifold.cli.tasks import for_target, warn_if_numbers
 from varifold.ensemble import per_key
@@ -204,7 +204,9 @@ def _record(args: argparse.Namespace, summary: Summary, given: source.Input) -> 
     """Return the record of the run for a page about its model."""
     from varifold.report.record import run_record
 
-    return run_record(summary, given.title, costs.facts(args.costs, summary))
+    period = None if given.stream is None or _shuffles(args, given) else given.stream.period
+    record = run_record(summary, given.title, costs.facts(args.costs, summary), period)
+    return record | {"columns": columns_of(given, summary)}
 
 
 def _write_page(args: argparse.Namespace, summary: Summary, given: source.Input) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from varifold._engine.data.block import concatenate
 from varifold.base import Block
+from varifold.base.clock import ORDERS
 from varifold.base.plural import plural
 from varifold.base.spec import split_pairs
 from varifold.cli.numbers import positive
 from varifold.errors import DataError, ParameterError, UnknownNameError
-from varifold.streams.clock import ORDERS
 from varifold.streams.readers.dates import PARTS
 from varifold.streams.readers.notation import THOUSANDS
 from varifold.streams.readers.sources import FORMATS, OWN_LABELS
@@ -204,7 +204,7 @@ class Input:
     def columns(self) -> int | None:
         """Return the number of columns before indicators and words, if known."""
         if self.stream is not None:
-            return len(self.stream.columns)
+            return int(self.stream.width)
         return None if isinstance(self.whole, Block) else int(self.whole.columns)
 
     @property

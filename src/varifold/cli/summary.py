@@ -52,7 +52,7 @@ def facts_of(
         "scale": args.scale or params.get("scale"),
         "instances": first.instances,
         "stopped": stopped,
-        "features": _columns(given, summary),
+        "features": columns_of(given, summary),
         "names": max(r.names for r in summary.results),
     }
     about = {
@@ -105,7 +105,7 @@ def _regression_metrics(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _columns(given: source.Input, summary: Summary) -> int:
+def columns_of(given: source.Input, summary: Summary) -> int:
     """Return the number of columns before indicators: that of the data set, or those seen."""
     known = given.columns()
     return max(r.columns for r in summary.results) if known is None else known

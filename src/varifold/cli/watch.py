@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold._engine.names.vocabulary import is_missing
+from varifold.base.clock import shown_time
 from varifold.cli.numbers import positive
 from varifold.cli.output import named, print_json, table
 from varifold.cli.source import add_reading_options, batches_of, named_set, title_of
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             times.append(np.array([_stamp(time).encode() for time in batch.times]))
     monitor.check()
     stamps = np.concatenate(times) if times else np.zeros(0)
-    when = {event.step: stamps[max(event.step, 1) - 1].decode() for event in monitor.events if times}
+    when = {event.step: shown_time(stamps[max(event.step, 1) - 1].decode()) for event in monitor.events if times}
     title = title_of(args.what)
     if args.html:
         Path(args.html).write_text(watch_page(monitor, title, when), encoding="utf-8")

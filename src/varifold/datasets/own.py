@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from varifold._engine.data.block import Block
+from varifold._engine.data.block import Block, concatenate
 from varifold.base.blocks import to_block
 from varifold.base.plugins import entry_points_of, from_entry_point, from_path
 from varifold.datasets.registry import Entry
 from varifold.errors import DataError
+from varifold.streams.stream import Stream
 
 __all__ = ["GROUP", "OwnData", "is_own", "own_data", "own_names"]
 
@@ -42,7 +43,7 @@ def is_own(name: str) -> bool:
 
 @lru_cache(maxsize=2)
 def own_data(name: str) -> OwnData:
-    """Call the function of a name; it returns a Block, or X and y as `to_block` accepts them."""
+    """Call the function of a name; it returns a Block, a stream of `streams.read`, or X and y as `to_block` has."""
     function: Any = from_entry_point(GROUP, name) if name in entry_points_of(GROUP) else from_path(name, "data set")
     if not callable(function):
         raise DataError(
@@ -51,10 +52,12 @@ def own_data(name: str) -> OwnData:
     data = function()
     if isinstance(data, tuple) and len(data) == 2:
         data = to_block(*data)
+    if isinstance(data, Stream):
+        data = concatenate(blocks) if (blocks := list(data.blocks())) else None
     if not isinstance(data, Block) or (data.codes < 0).all():
         raise DataError(
             f"the function of the data set {name!r} returned a {type(data).__name__}; it must return a Block with "
-            "labels, or X and y"
+            "labels, X and y, or streams.read(...) of files with labels"
         )
     return OwnData(_entry(name, function, data), data)
 

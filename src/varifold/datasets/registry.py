@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from varifold.base.nearest import nearest
@@ -107,6 +108,8 @@ def find(name: str) -> Entry:
     aliases = {alias: entry for entry in entries.values() for alias in entry.aliases}
     if name in aliases:
         return aliases[name]
+    file = "; it is a file: give it without --data, to a table as a function that reads it"
     raise UnknownNameError(
-        f"no data set is called {name!r}{nearest(name, [*entries, *aliases])} (`varifold data list` shows all)"
+        f"no data set is called {name!r}"
+        + (file if Path(name).is_file() else f"{nearest(name, [*entries, *aliases])} (`varifold data list` shows all)")
     )

@@ -19,6 +19,7 @@ from varifold.base.learner import Task, VaryingLearner, checked_schedule, learns
 from varifold.base.nested import make_learner, unpack_params
 from varifold.base.params import AnyOf, Integer, validate
 from varifold.base.saving import Saved, pack_learners, unpack_learners
+from varifold.base.text_columns import warn_texts
 from varifold.ensemble._spill_file import Key, SpillFile
 from varifold.errors import (
     BusyLearnerError,
@@ -230,6 +231,10 @@ class KeyedLearner(Saved):
             self._spill.forget(key)
         del self._known[key]
 
+    def _knows(self, column: Any) -> bool:
+        """Return whether this is the key, or a column that a learner in memory learned."""
+        return column == self.key or any(learner._knows(column) for learner in self._here.values())
+
     def _check_one(self, x: Mapping[Any, Any], y: Any = None) -> None:
         """Raise what `learn_one` would raise for this instance, and change nothing. y is None for an unknown label."""
         learner, rest = self._for(x)
@@ -256,6 +261,7 @@ class KeyedLearner(Saved):
         if y is None and not isinstance(X, Block):
             what = "target" if self._numeric else "label"
             raise DataError(f"y is missing; pass a {what} per instance, None where it is not known")
+        warn_texts(X, self._knows)
         y = frames.checked_column(y)
         if isinstance(X, list | tuple) and y is not None and w is None:
             rows, targets = X, list(y)

@@ -12,6 +12,7 @@ from river import base as river_base
 from varifold.base import Block, frames
 from varifold.base.coverages import Interval
 from varifold.base.learner import is_detector, is_regressor
+from varifold.base.text_columns import warn_texts
 from varifold.ensemble._keyed import KeyedLearner, KeyedPredictor, exclusive, instances
 from varifold.ensemble._spill_file import Key
 from varifold.errors import DataError, ParameterError
@@ -260,6 +261,7 @@ class PerKeyDetector(KeyedLearner, river_base.AnomalyDetector):
     @exclusive
     def learn_many(self, X: Any) -> None:  # type: ignore[override]
         """Learn instances in order; all are checked before anything is learned."""
+        warn_texts(X, self._knows)
         rows = list(instances(X))
         self._check_rows(rows, itertools.repeat(None), itertools.repeat(1.0))
         for x in rows:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from varifold._engine.names.vocabulary import is_missing
+from varifold.base.clock import parse_time
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate.metrics import Bools, Ints, LabelCounts, cohens_kappa, grown
 from varifold.evaluate.regression_metrics import RegressionTally
 from varifold.streams import Batch
-from varifold.streams.clock import parse_time
 
 __all__ = ["PERIODS", "Period", "Periods", "RegressionPeriod"]
 

@@ -14,8 +14,8 @@ from varifold.ask import AskingClassifier, AskPolicy
 from varifold.base import Block, Labels, Vocabulary, to_block
 from varifold.base.blocks import with_numbers
 from varifold.base.learner import is_regressor
-from varifold.base.number_texts import warn_number_texts
 from varifold.base.params import Integer, Real, validate
+from varifold.base.text_columns import warn_texts
 from varifold.errors import DataError, ParameterError
 from varifold.evaluate.delayed_labels import Delay, DelayedLabels
 from varifold.evaluate.importances import ROWS, importances_of, tracker_of
@@ -260,7 +260,7 @@ def _from_pairs(pairs: Iterator[Any], numeric: bool) -> Iterator[Batch]:
         if not all(isinstance(x, Mapping) for x in rows):
             raise DataError("an iterable used as a stream must contain pairs (x, y): a dict and its label")
         if first:
-            warn_number_texts(rows)
+            warn_texts(rows, lambda _: False)
             first = False
         if numeric:
             yield Batch(to_block(rows, targets, vocabulary=vocabulary, numeric=True), rows=rows)

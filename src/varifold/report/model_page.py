@@ -12,13 +12,13 @@ import numpy as np
 from varifold import __version__
 from varifold.auto import AutoClassifier, AutoRegressor
 from varifold.auto.report import Change, appeared, changes
-from varifold.base import VaryingLearner
+from varifold.base import VaryingDetector, VaryingLearner
 from varifold.base.importances import CLEAR
 from varifold.base.plural import plural
 from varifold.errors import ModelFileError
 from varifold.report.document import html_document
 from varifold.report.style import BLUE, SKY
-from varifold.report.svg import Line, bar_chart, error_chart
+from varifold.report.svg import Line, at_both_widths, bar_chart, error_chart
 
 __all__ = ["model_page"]
 
@@ -35,11 +35,12 @@ def model_page(learner: VaryingLearner, name: str, record: Mapping[str, Any] | N
     """
     try:
         parts = [_header(learner, name, record)]
-        if record is not None:
-            parts += [_over_time(record)]
-        parts += [_what_matters(learner, record), _what_changed(learner)]
-        if record is not None:
-            parts += [_unsure(record)]
+        if isinstance(learner, VaryingDetector):
+            parts += [_watched(learner), _what_changed(learner)]
+        else:
+            parts += [_over_time(record)] if record is not None else []
+            parts += [_what_matters(learner, record), _what_changed(learner)]
+            parts += [_unsure(record)] if record is not None else []
         parts += [_made(learner, record)]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ModelFileError(f"the record of a run in {name} cannot be read: {error!r}") from error
@@ -69,23 +70,35 @@ def _number(value: float) -> str:
 
 def _header(learner: VaryingLearner, name: str, record: Mapping[str, Any] | None) -> str:
     target = learner.reading.get("target")
-    title = f"Predicting {target}" if target else "What the model learned"
+    detects = isinstance(learner, VaryingDetector)
+    title = "Finding unusual rows" if detects else f"Predicting {target}" if target else "What the model learned"
     head = f'<header><p class="over">varifold, report on {escape(name)}</p><h1>{escape(title)}</h1>'
     if record is None:
         lead = (
-            f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it predicted "
-            "them: `varifold run --save` writes one."
+            f"The detector has learned {plural(learner.steps, 'row')}, and its rate of alarms is {learner.rate:g}. The "
+            "file holds no count of its alarms: `varifold detect --save` writes one."
+            if isinstance(learner, VaryingDetector)
+            else f"The model has learned {plural(learner.steps, 'row')}. The file holds no record of how well it "
+            "predicted them: `varifold run --save` writes one."
         )
         return f"{head}{_paragraph(lead, 'lead')}</header>"
+    before = "scored before the detector learned it" if detects else "predicted before the model saw its true value"
     lead = (
         f"Learned from {record['data']}: {plural(record['instances'], 'row')}, one after the other. Each row was "
-        "predicted before the model saw its true value, so all figures are about new rows."
+        f"{before}, so all figures are about new rows."
     )
     tiles = "".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in _tiles(record))
     return f'{head}{_paragraph(lead, "lead")}<ul class="tiles">{tiles}</ul></header>'
 
 
 def _tiles(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if record["task"] == "detection":
+        return [
+            (f"{record['alarms']:,}", "alarm" if record["alarms"] == 1 else "alarms"),
+            (f"{record['alarms'] / record['instances']:.2%}", "of the rows are alarms"),
+            (f"{record['rate']:g}", "is the requested rate of alarms"),
+            (f"{record['columns']:,}", "columns seen"),
+        ]
     if record["task"] == "regression":
         return [
             (_number(record["error"]), "mean absolute error"),
@@ -119,7 +132,8 @@ def _over_time(record: Mapping[str, Any]) -> str:
         Line("in parts", at, recent, np.zeros(len(at)), SKY),
         Line("so far", at, so_far, np.zeros(len(at)), BLUE),
     ]
-    chart = error_chart("", lines, float(record["baseline"]), 400, 180)
+    baseline, period = float(record["baseline"]), record.get("period")
+    chart = at_both_widths(lambda width: error_chart("", lines, baseline, width, 120 + width // 6, period))
     numeric = record["task"] == "regression"
     tenth = max(1, len(at) // 10)
     first, last = (float(np.nanmean(part)) for part in (recent[:tenth], recent[-tenth:]))
@@ -152,7 +166,8 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
     unit = "mean absolute error" if record is not None and record["task"] == "regression" else "log loss"
     parts = []
     if clear:
-        chart = bar_chart([(row[0], row[1], row[2], f"present {row[3]:.0%}") for row in clear[:_SHOWN]])
+        bars = [(row[0], row[1], row[2], f"present {row[3]:.0%}") for row in clear[:_SHOWN]]
+        chart = at_both_widths(lambda width: bar_chart(bars, width))
         parts.append(
             f'<figure class="one">{chart}<figcaption>How much worse the predictions become ({unit}) if the values of a '
             "column are exchanged between rows; the thin line is twice the standard error. Present: share of the rows "
@@ -164,6 +179,19 @@ def _what_matters(learner: VaryingLearner, record: Mapping[str, Any] | None) -> 
         more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
         parts.append(_paragraph(f"No clear loss without: {', '.join(rest[:_SHOWN])}{more}.", "small"))
     return _section("What matters", *parts)
+
+
+def _watched(learner: VaryingLearner) -> str:
+    """List the columns of a detector, which measures no importances."""
+    return _section(
+        "What it looks at",
+        _paragraph(
+            "The features with the largest average weight in the detector. `varifold detect` names those behind each "
+            "alarm, `varifold explain` those of one row. Present: share of the rows that have the feature, since it "
+            "appeared."
+        ),
+        _listed([f"{name} (present {share:.0%})" for name, share in _by_weight(learner)]),
+    )
 
 
 def _by_weight(learner: VaryingLearner) -> list[tuple[str, float]]:

@@ -30,7 +30,7 @@ from varifold.report.markdown import COUNTS, GAPS, heading
 from varifold.report.ranks import group_sentences, ranking, sentence, study_sentences, win_grid
 from varifold.report.recipes import capped, coverage, gap_lines, made_with, readings, recipes, total_time
 from varifold.report.statements import RULES, statement_counts, statement_grids
-from varifold.report.svg import difference_diagram
+from varifold.report.svg import at_both_widths, difference_diagram
 
 __all__ = ["page"]
 
@@ -155,9 +155,9 @@ def _diagram(found: Ranking | None, metric: str) -> list[str]:
 def _study(one: Filled, setting: Setting) -> str:
     parts = [html_table(study_grid(one, setting), "learner")]
     parts += [f"<p>{escape(line)}</p>" for line in study_sentences(one, setting)]
-    drawn = charts(one, setting, "", width=720, height=300)
-    if drawn:
-        parts.append(f'<figure class="one">{legend(one, setting, "")}{"".join(drawn)}</figure>')
+    drawn = at_both_widths(lambda width: "".join(charts(one, setting, "", width, 140 + width // 5)), 1040)
+    if "<svg" in drawn:
+        parts.append(f'<figure class="one">{legend(one, setting, "")}{drawn}</figure>')
     wins = win_grid(one, setting, "", one.table.metrics[0])
     if wins is not None:
         parts.append(_fold("Wins, ties and losses by error rate (paired t-tests, 5 %)", html_table(wins, ""), True))

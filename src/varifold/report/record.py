@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,19 @@ _MOST = 20
 """Most labels, confusions and columns."""
 
 
-def run_record(summary: Summary, data: str, costs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the figures of the first repeat; `data` names what was read, `costs` are those of a run with costs."""
+def run_record(
+    summary: Summary, data: str, costs: Mapping[str, Any] | None = None, period: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the figures of the first repeat.
+
+    `data` names what was read, `costs` are those of a run with costs, `period` the times of the first and last row.
+    """
     result = summary.results[0]
     numeric = isinstance(result, RegressionResult)
     record = {
         "data": data,
         "task": "regression" if numeric else "classification",
         "instances": result.instances,
-        "columns": result.columns,
         "error": result.mae if numeric else result.cer,
         "baseline": result.mean_mae if numeric else result.majority_cer,
         **_curve(result, numeric),
@@ -39,6 +43,8 @@ def run_record(summary: Summary, data: str, costs: Mapping[str, Any] | None = No
     if costs:
         constant = costs["constant_cost"]
         more["costs"] = [costs["cost"]["mean"], constant["mean"], str(constant["label"])]
+    if period is not None:
+        more["period"] = list(period)
     return {key: _plain(value) for key, value in (record | more).items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -14,7 +14,7 @@ from varifold.base.plural import plural
 from varifold.bench.statistics import Ranking
 from varifold.report.style import BLUE, FAINT, GREY, INK, LINES
 
-__all__ = ["Line", "bar_chart", "difference_diagram", "error_chart"]
+__all__ = ["Line", "at_both_widths", "bar_chart", "difference_diagram", "error_chart"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -36,9 +36,24 @@ def colour(i: int) -> str:
     return LINES[i % len(LINES)]
 
 
-def error_chart(title: str, lines: Sequence[Line], majority: float, width: int = 264, height: int = 170) -> str:
-    """Draw the error so far, a band of one deviation around each full line, and the majority class or mean dotted."""
-    left, right, top, bottom = 34, 8, 24, 20
+def at_both_widths(draw: Callable[[int], str], broad: int = 760) -> str:
+    """Draw for a wide screen and for a phone, so that texts keep their size; the style sheet shows one of them."""
+    return f'<div class="broad">{draw(broad)}</div><div class="narrow">{draw(334)}</div>'
+
+
+def error_chart(
+    title: str,
+    lines: Sequence[Line],
+    majority: float,
+    width: int = 264,
+    height: int = 170,
+    period: Sequence[str] | None = None,
+) -> str:
+    """Draw the error so far, a band of one deviation around each full line, and the majority class or mean dotted.
+
+    `period` holds the times of the first and the last instance, which are shown instead of the number of instances.
+    """
+    left, right, top, bottom = 34 if width < 300 else 42, 8, 24 if title else 8, 20
     n = max(float(line.at[-1]) for line in lines)
     first = min(float(line.at[0]) for line in lines)
     start = first if first > 0.2 * n else 0.0
@@ -56,14 +71,17 @@ def error_chart(title: str, lines: Sequence[Line], majority: float, width: int =
 
     parts = [
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: error over instances">',
-        f'<text x="{left}" y="14" class="ct">{escape(title)}</text>',
+        f'<text x="{left}" y="14" class="ct">{escape(title[: width // 8])}</text>',
     ]
     for tick in _ticks(high):
         level = float(y(tick))
         parts.append(f'<path d="M{left} {level:.1f}H{width - right}" stroke="{FAINT}" stroke-width="1"/>')
         parts.append(f'<text x="{left - 5}" y="{level + 3:.1f}" class="ca" text-anchor="end">{_tick(tick)}</text>')
     span = f"{start:,.0f} to {n:,.0f} instances" if start else plural(int(n), "instance")
-    parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{span}</text>')
+    longest = 25 if width >= 400 else 16  # two dates with minutes next to each other
+    begin, end = [time[:longest] for time in period] if period else ("", span)
+    parts.append(f'<text x="{left}" y="{height - 6}" class="ca">{escape(begin)}</text>')
+    parts.append(f'<text x="{width - right}" y="{height - 6}" class="ca" text-anchor="end">{escape(end)}</text>')
     if majority == majority:
         level = float(y(majority))
         parts.append(
@@ -113,8 +131,9 @@ def _band(xs: Floats, low: Floats, high: Floats, line: Line) -> str:
 
 def bar_chart(rows: Sequence[tuple[str, float, float, str]], width: int = 400) -> str:
     """Draw a bar per (name, value, standard error, remark), with a line of two standard errors to either side."""
-    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, *_ in rows]
-    left, right, step = 16 + int(7.8 * max(map(len, names))), 84, 24
+    most = 24 if width >= 400 else 16
+    names = [name if len(name) <= most else f"{name[: most - 1]}…" for name, *_ in rows]
+    left, right, step = 16 + int(7.8 * max(map(len, names))), 96, 24
     high = max(value + 2.0 * error for _, value, error, _ in rows)
     height = step * len(rows) + 8
 

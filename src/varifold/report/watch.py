@@ -12,6 +12,7 @@ import numpy as np
 from varifold.base.plural import plural
 from varifold.report.document import html_document
 from varifold.report.style import BLUE, INK, ORANGE, thousands
+from varifold.report.svg import at_both_widths
 
 if TYPE_CHECKING:
     from varifold.monitor import Event, Monitor
@@ -73,14 +74,21 @@ def _map(monitor: Monitor) -> str:
     names, starts, shares = _shown(monitor)
     if not names:
         return "<p>No feature was seen.</p>"
-    left, top, line, width = 150, 16, 13, 900
+    drawn = at_both_widths(lambda width: _drawn_map(monitor, names, starts, shares, width), 900)
+    more = len(monitor.features) - len(names)
+    return drawn + (f'<p class="small">{more:,} rarer features are not drawn.</p>' if more else "")
+
+
+def _drawn_map(monitor: Monitor, names: list[Any], starts: Any, shares: Any, width: int) -> str:
+    left, most, ticks = (150, 24, 5) if width >= 600 else (104, 15, 3)
+    top, line = 16, 13
     end = float(max(monitor.step, 1))
     edges = left + (width - left) * (np.append(starts, end + 1) - 1) / end
     height = top + line * len(names) + 18
     parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="presence of features over time">']
     for row, name in enumerate(names):
         y = top + row * line
-        text = str(name) if len(str(name)) <= 24 else str(name)[:23] + "…"
+        text = str(name) if len(str(name)) <= most else str(name)[: most - 1] + "…"
         parts.append(f'<text x="{left - 6}" y="{y + 10}" text-anchor="end" class="ca">{escape(text)}</text>')
         levels = np.round(shares[row] * 5) / 5
         levels[(shares[row] > 0) & (levels == 0)] = 0.1
@@ -96,14 +104,11 @@ def _map(monitor: Monitor) -> str:
         parts.append(
             f'<path d="M{x:.1f} {top - 3} l-4 -8 h8 z" fill="{ORANGE}"><title>{escape(str(event))}</title></path>'
         )
-    for at in np.linspace(0.0, end, 5):
+    for at in np.linspace(0.0, end, ticks):
         x = left + (width - left) * at / end
         anchor = "start" if at == 0.0 else "end" if at == end else "middle"
         parts.append(f'<text x="{x:.1f}" y="{height - 4}" text-anchor="{anchor}" class="ca">{at:,.0f}</text>')
-    parts.append("</svg>")
-    more = len(monitor.features) - len(names)
-    note = f'<p class="small">{more:,} rarer features are not drawn.</p>' if more else ""
-    return f'<div class="wide"><div style="min-width:640px">{"".join(parts)}</div></div>{note}'
+    return "".join([*parts, "</svg>"])
 
 
 def _runs(levels: Any) -> list[tuple[int, int]]:
@@ -126,13 +131,13 @@ def _events(events: Sequence[Event], when: Mapping[int, str]) -> str:
         names += [f"{rest:,} more"] if rest > 0 else []
         time = f"<td>{escape(when[event.step] or '-')}</td>" if when else ""
         lines.append(
-            f'<tr><td>{event.step:,}</td>{time}<td style="text-align:left">{_SENTENCES[event.kind]}</td>'
-            f'<td style="text-align:left;white-space:normal">{", ".join(names)}</td></tr>'
+            f'<tr><td>{event.step:,}</td>{time}<td class="what">{_SENTENCES[event.kind]}</td>'
+            f'<td class="text">{", ".join(names)}</td></tr>'
         )
     columns = ["<th>instance</th>", "<th>time</th>" if when else ""]
-    columns += [f'<th style="text-align:left">{column}</th>' for column in ("what", "features")]
+    columns += [f'<th class="text">{column}</th>' for column in ("what", "features")]
     head = f"<tr>{''.join(columns)}</tr>"
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table></div>'
+    return f'<div class="wide"><table class="events"><thead>{head}</thead><tbody>{"".join(lines)}</tbody></table></div>'
 
 
 def _renames(monitor: Monitor) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold.base.label_count import too_many_labels
+from varifold.base.plural import plural
 from varifold.errors import LabelError, ParameterError
 from varifold.sklearn.estimator import VaryingEstimator, rows_of
 from varifold.sklearn.extra import (
@@ -157,6 +158,11 @@ class VarifoldClassifier(ClassifierMixin, VaryingEstimator):  # type: ignore[mis
     def _labels(self, X: Any, y: Any) -> NDArray[Any]:
         """Return one label per row, as an array."""
         labels = self._targets(X, y)
+        unknown = [i for i, label in enumerate(labels.tolist()) if label is None]
+        if unknown:
+            raise LabelError(
+                f"y holds None in {plural(len(unknown), 'row')}, the first is {unknown[0]}; leave those rows out"
+            )
         check_classification_targets(labels)
         return labels
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from varifold.base.nested import make_learner
+from varifold.base.text_columns import warn_texts
 from varifold.errors import DataError
 from varifold.sklearn.estimator import VaryingEstimator, block_of, rows_of
 from varifold.sklearn.extra import OutlierMixin, check_random_state
@@ -87,6 +88,7 @@ class VarifoldDetector(OutlierMixin, VaryingEstimator):  # type: ignore[misc]
     def _score_and_learn(self, learner: Any, X: Any, names: Any, shuffle: bool) -> Self:
         if not rows_of(X):
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        warn_texts(X, learner._knows)
         block = block_of(X, names)
         if shuffle:
             block = block.take(check_random_state(self.random_state).permutation(len(block)))

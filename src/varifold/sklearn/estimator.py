@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from varifold.base import Block, to_block
 from varifold.base.nearest import nearest
-from varifold.base.number_texts import warn_frame_texts
 from varifold.base.params import OneOf, validate
 from varifold.base.registry import models
 from varifold.base.spec import ModelSpec, parse_model, regressor_for
+from varifold.base.text_columns import warn_texts
 from varifold.errors import DataError, LabelError, ParameterError, VarifoldError
 from varifold.sklearn.extra import (
     BaseEstimator,
@@ -141,8 +141,7 @@ class VaryingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, learner: Any, X: Any, names: Names | None, y: NDArray[Any], weights: Any, shuffle: bool) -> None:
         """Learn the rows, permuted or in their order, and keep the learner."""
-        known = (getattr(self, "_columns", None) or []) if learner is getattr(self, "model_", None) else []
-        warn_frame_texts(X, known.__contains__)
+        warn_texts(X, learner._knows)
         block = block_of(X, names, y, weights, numeric=self._task == "regression")
         if shuffle:
             block = block.take(check_random_state(self.random_state).permutation(len(block)))

@@ -88,6 +88,11 @@ class ReadStream(Stream):
         return self._context.columns
 
     @property
+    def width(self) -> int:
+        """Return the number of columns seen so far: those read, and the parts of dates; not indicators or words."""
+        return len(self._context.columns) + sum(map(len, self._context.dates.parts.values()))
+
+    @property
     def ignored(self) -> list[str]:
         """Return the columns that are left out: those that `ignore` names, and an index."""
         return sorted(self._context.ignore)
@@ -103,6 +108,11 @@ class ReadStream(Stream):
         return self._context.skipped
 
     @property
+    def period(self) -> tuple[str, str] | None:
+        """Return the first and the last time in the column `time`, as text; None without one."""
+        return self._context.period
+
+    @property
     def problems(self) -> list[str]:
         """Describe what was wrong with the first of the rows left out."""
         return list(self._context.problems)
@@ -113,6 +123,7 @@ def _batches(context: Context, open_batches: Callable[[], Iterator[Batch]]) -> I
     context.restart()
     for batch in open_batches():
         if len(batch.block):
+            context.note_times(batch.times)
             yield batch
     context.warn_absent_columns()
     context.warn_revised_columns()

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import varifold
+from varifold.base.clock import looks_like_time, parse_time, shown_time
 from varifold.cli import main
 from varifold.errors import DataError, FeatureValueError, ParameterError
 from varifold.streams import read
-from varifold.streams.clock import looks_like_time, parse_time
 from varifold.streams.readers._numbers import parse_number
 from varifold.streams.readers.context import inferred_type
 from varifold.streams.readers.dates import Dates
@@ -274,3 +274,18 @@ def test_dates_have_no_other_role(tmp_path, role):
     options = {"target": "y"} | {role: "when"}
     with pytest.raises(ParameterError, match=f"'when' is given as {role} and in dates"):
         read(path, dates={"when": ["month"]}, **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1_772_324_483, "2026-03-01 00:21:23"),
+        ("1772324483000", "2026-03-01 00:21:23"),
+        ("01.03.2026", "01.03.2026"),
+        ("12", "12"),
+        (None, ""),
+        (float("nan"), ""),
+    ],
+)
+def test_times_as_they_are_shown(value: Any, shown: str) -> None:
+    assert shown_time(value) == shown

@@ -157,7 +157,7 @@ class Database:
     @classmethod
     def open(cls, folder: Path, *, sync: bool = True) -> Database:
         """Open the database of a folder; create it if there is none."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if not (folder / FILE).exists():
             create(folder / FILE)
         return cls(folder, sync=sync)
@@ -424,6 +424,14 @@ def create(path: Path) -> None:
         publish(part, path)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, unless it exists; reject a path at which there is a file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StateError(f"{folder} is no folder: it, or a part of its path, is a file") from error
+
+
 def check_header(path: Path) -> None:
     """Reject a file that is not a store, or one of a later version, before SQLite touches it."""
     try:
@@ -431,6 +439,8 @@ def check_header(path: Path) -> None:
             head = file.read(100)
     except FileNotFoundError as error:
         raise StateError(f"{path} does not exist: this is no folder of varifold serve or follow --state") from error
+    except NotADirectoryError as error:
+        raise StateError(f"{path.parent} is a file; name the folder of varifold serve or follow --state") from error
     except OSError as error:
         raise StateError(f"{path} cannot be read: {error.strerror}") from error
     version, application = (int.from_bytes(head[at : at + 4], "big") for at in (60, 68))
@@ -459,7 +469,7 @@ def restore(source: Path, folder: Path) -> int:
         raise StateError(f"there is no file {source}")
     check_header(source)
     check_file(source)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name in (_COUNT, f"{FILE}-wal", f"{FILE}-shm"):
         (folder / name).unlink(missing_ok=True)
     return _copy(source, target)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from varifold._engine.names.vocabulary import is_missing
 from varifold.ask import AskPolicy
+from varifold.base.clock import looks_like_time
 from varifold.base.json_text import write_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import RejectedError
-from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import ABSENT
-from varifold.streams.readers.dates import Dates, reject_dates
+from varifold.streams.readers.dates import Dates, date_error, in_python
 from varifold.streams.readers.records import flatten
 
+_PUT = 'PUT /models/NAME with {"input": {...}}'
 _NUMBERS = frozenset({float, int, bool, type(None)})
 _ABSENT = frozenset(ABSENT)
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
@@ -211,9 +213,9 @@ class InputRules:
                 body.setdefault("id", value)
             if self.target is not None and (y := self.label(values.pop(self.target, None))) is not None:
                 body.setdefault("y", y)
-            features = self.features(values)
+            features = self.features(values, _quoted)
         except DataError as error:
-            raise RejectedError(f"{error}. These are options of the model's input") from error
+            raise RejectedError(f"{error}. These are options of the model's input: {_PUT}") from error
         if features == x:
             return False
         body["x"] = features
@@ -250,8 +252,11 @@ class InputRules:
         except UnicodeEncodeError:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
 
-    def features(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the features, without ignored columns and the time; dates are replaced by their parts."""
+    def features(self, values: Mapping[str, Any], quote: Callable[[str, Any], str] = in_python) -> dict[str, Any]:
+        """Return the features, without ignored columns and the time; dates are replaced by their parts.
+
+        `quote` writes an option in an error.
+        """
         at = values.get(self.time) if self.time is not None else None
         features: dict[str, Any] = {}
         for name, value in values.items():
@@ -261,7 +266,7 @@ class InputRules:
                 features.update(self._parts(name, value, at))
                 continue
             if isinstance(value, str) and name not in self.categories and looks_like_time(value):
-                reject_dates(name, [value])
+                raise date_error(name, [value], quote)
             features[name] = _plain(name, value)
         return features
 
@@ -308,6 +313,11 @@ def _checked_policy(options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise ParameterError(f"ask has no field {name!r}{nearest(name, known)}; there are {', '.join(known)}")
     return AskPolicy(**options).params
+
+
+def _quoted(option: str, value: Any) -> str:
+    """Write an option as in the JSON of a request."""
+    return f"{json.dumps(option)}: {json.dumps(value, ensure_ascii=False)}"
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -20,7 +20,7 @@ from varifold.base.plural import plural
 from varifold.errors import VarifoldError
 from varifold.serve.core import learners, log, snapshot
 from varifold.serve.core.budget import ServerBudget
-from varifold.serve.core.database import Database, ModelRow
+from varifold.serve.core.database import Database, ModelRow, make_folder
 from varifold.serve.core.errors import (
     ConflictError,
     DiskError,
@@ -107,7 +107,7 @@ def check_name(name: str) -> None:
 
 def lock_folder(folder: Path) -> int:
     """Lock a folder of models for this process; the lock ends with the file descriptor or the process."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,9 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 from varifold._engine.names.vocabulary import Labels, Vocabulary
+from varifold.base.clock import shown_time
 from varifold.base.nearest import nearest
 from varifold.base.number_texts import MOST, are_numbers, warn_of_numbers
 from varifold.base.plural import plural
+from varifold.base.text_columns import FEWEST_DIFFERENT, are_identifiers, are_sentences
 from varifold.errors import DataError, ParameterError, VarifoldWarning
 from varifold.streams.readers._numbers import not_numbers, parse_number
 from varifold.streams.readers.dates import Dates, reject_dates
@@ -40,8 +42,6 @@ MAX_LINE = 1 << 26
 NAME_ENCODING = "name the encoding, such as --encoding latin-1"
 FEWEST_ROWS = 10
 """A shorter stream may have a single label by chance."""
-FEWEST_DIFFERENT = 100
-"""Number of different values from which a column without a repetition is reported as identifier or count of rows."""
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "target_type": ("class", "number", None),
     "on_error": ("raise", "skip"),
@@ -106,6 +106,8 @@ class Context:
     problems: list[str] = field(default_factory=list)
     names_seen: set[str] = field(default_factory=set)
     """Names of the columns so far, features or not."""
+    period: tuple[str, str] | None = None
+    """First and last time so far."""
     more_files: bool = False
     """Whether further files may bring further columns."""
     warned: set[str | int] = field(default_factory=set)
@@ -159,7 +161,14 @@ class Context:
     def restart(self) -> None:
         """Forget the rows of an earlier pass."""
         self.rows = self.skipped = 0
+        self.period = None
         self.problems.clear()
+
+    def note_times(self, times: Sequence[Any] | None) -> None:
+        """Note the first and the last time of rows that were read."""
+        known = [text for text in (_first_time(times or ()), _first_time(reversed(times or ()))) if text]
+        if known:
+            self.period = (known[0] if self.period is None else self.period[0], known[-1])
 
     def failed(self, file: str, line: int, column: str | int | None, message: str) -> None:
         """Raise an error for a row that cannot be read, or count it if rows may be skipped."""
@@ -299,7 +308,7 @@ class Context:
 
     def _warn_identifier(self, name: str | int, sample: list[str]) -> None:
         """Warn about a column of texts that are all different: it identifies rows and takes memory for each."""
-        if name in self.warned or name == self.key or len(sample) < FEWEST_DIFFERENT or len(set(sample)) < len(sample):
+        if name in self.warned or name == self.key or not are_identifiers(sample):
             return
         self.warned.add(name)
         warnings.warn(
@@ -371,8 +380,8 @@ class Context:
         cell, number = _first_number(cells[name], notation)
         others = "" if len(notations) == 1 else f" (and {len(notations) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:g}; if that is "
-            "wrong, pass decimal or thousands (--decimal, --thousands)",
+            f"column {name!r}{others} is read with {thousands!r} between thousands: {cell} is {number:.15g}; if that "
+            "is wrong, pass decimal or thousands (--decimal, --thousands)",
             VarifoldWarning,
             stacklevel=2,
         )
@@ -387,7 +396,7 @@ class Context:
         cell, number = _first_number(cells[name], POINT)
         others = "" if len(new) == 1 else f" (and {len(new) - 1:,} more)"
         warnings.warn(
-            f"column {name!r}{others} is read with a decimal point: {cell} is {number:g}; if the point separates "
+            f"column {name!r}{others} is read with a decimal point: {cell} is {number:.15g}; if the point separates "
             "thousands, pass thousands='.' (--thousands .), else suppress this warning with decimal='.' (--decimal .)",
             VarifoldWarning,
             stacklevel=2,
@@ -484,6 +493,11 @@ class Context:
                 )
 
 
+def _first_time(times: Iterable[Any]) -> str:
+    """Return the text of the first time that is known; empty without one."""
+    return next(filter(None, map(shown_time, times)), "")
+
+
 def _identify(cells: Sequence[Any]) -> bool:
     """Return whether cells may number or name rows: different, whole numbers or texts."""
     if len(cells) < 2 or len(set(map(str, cells))) < len(cells):
@@ -534,5 +548,4 @@ def inferred_type(cells: Iterable[str], decimal: str = ".") -> str:
     strings = not_numbers(sample, decimal)
     if 10 * len(strings) <= len(sample):
         return "numeric"
-    words = sum(len(cell.split()) for cell in strings) / len(strings)
-    return "text" if words >= 5 and 2 * len(set(strings)) > len(strings) and len(strings) >= 5 else "category"
+    return "text" if are_sentences(strings) else "category"

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from varifold._engine.names.vocabulary import is_missing
+from varifold.base.clock import ORDERS, dates_among, in_order, parse_time
 from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
-from varifold.streams.clock import ORDERS, in_order, looks_like_time, parse_time
 
-__all__ = ["PARTS", "Dates", "date_error", "reject_dates"]
+__all__ = ["PARTS", "Dates", "date_error", "in_python", "reject_dates"]
 
 _HOUR = re.compile(r"(?:^|[T ])(?!0?0:00(?::00)?(?!:))\d{1,2}:\d{2}")
 """A time that is not midnight."""
@@ -101,28 +101,30 @@ class Dates:
 
 
 def reject_dates(column: str | int, cells: Sequence[str]) -> None:
-    """Raise an error for a column of dates that no option names: each date would be a separate category.
-
-    At least nine cells in ten must be dates; the search stops when more than a tenth are not.
-    """
-    dates, others = [], 0
-    for cell in cells:
-        if looks_like_time(cell):
-            dates.append(cell)
-            continue
-        others += 1
-        if 10 * others > len(cells):
-            return
-    if dates:
+    """Raise an error for a column of dates that no option names: each date would be a separate category."""
+    if dates := dates_among(cells):
         raise date_error(column, dates)
 
 
-def date_error(column: str | int, dates: Sequence[object]) -> DataError:
-    """Make the error about a column of these dates: the first of them and the possible remedies."""
+def in_python(option: str, value: Any) -> str:
+    """Write an option as an argument of `read`."""
+    return f"{option}={value!r}"
+
+
+def date_error(
+    column: str | int,
+    dates: Sequence[object],
+    quote: Callable[[str, Any], str] = in_python,
+) -> DataError:
+    """Make the error about a column of these dates: the first of them and the possible remedies.
+
+    `quote` writes an option and its value.
+    """
     first = "hour" if any(_HOUR.search(str(date)) for date in dates) else "month"  # dates alone are at midnight
     return DataError(
         f"column {column!r} holds dates such as {str(dates[0])!r}; say what of them is a feature, "
-        f"dates={{{column!r}: [{first!r}, 'weekday']}} (--dates {column}={first}+weekday), take it as the time of the "
-        f"rows, time={column!r} (--time {column}), leave it out, ignore=[{column!r}] (--ignore {column}), or take "
-        f"every date as a separate category, types={{{column!r}: 'category'}} (--types {column}=category)"
+        f"{quote('dates', {column: [first, 'weekday']})} (--dates {column}={first}+weekday), take it as the time of "
+        f"the rows, {quote('time', column)} (--time {column}), leave it out, {quote('ignore', [column])} (--ignore "
+        f"{column}), or take every date as a separate category, "
+        f"{quote('types', {column: 'category'})} (--types {column}=category)"
     )

@@ -275,6 +275,8 @@ def _recognised(name: str, stream: BinaryIO, format: str | None) -> tuple[Binary
         raise DataError(f"{name} is UTF-16 text; pass encoding='utf-16'")
     if format is None and re.match(rb"\s*\[\s*[{\[]", head.removeprefix(codecs.BOM_UTF8)):
         raise DataError(f"{name} is one JSON array; write JSON lines instead, an object a line (jq -c '.[]' does it)")
+    if format is None and re.match(rb"\s*\{\s*\n\s*\"", head.removeprefix(codecs.BOM_UTF8)):
+        raise DataError(f"{name} has JSON objects over several lines; write an object a line (jq -c . does it)")
     return cast("BinaryIO", _Prefixed(head.removeprefix(codecs.BOM_UTF8), stream)), format or _sniffed(head)
 
 

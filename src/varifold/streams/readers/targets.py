@@ -10,10 +10,10 @@ import numpy as np
 
 from varifold._engine.data.block import Block
 from varifold._engine.names.vocabulary import clear_labels
+from varifold.base.clock import in_order, looks_like_time
 from varifold.base.label_count import FIRST_ROWS, MOST_LABELS, too_many_labels
 from varifold.base.number_texts import are_numbers
 from varifold.errors import DataError
-from varifold.streams.clock import in_order, looks_like_time
 from varifold.streams.readers.context import Context
 from varifold.streams.readers.notation import unit_of
 from varifold.streams.stream import Batch

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.errors import DataError
 
-__all__ = ["EXAMPLES", "ORDERS", "in_order", "looks_like_time", "parse_time"]
+__all__ = ["EXAMPLES", "ORDERS", "dates_among", "in_order", "looks_like_time", "parse_time", "shown_time"]
 
 ORDERS = ("dmy", "mdy")
 """Possible orders of day, month and year in a date such as 03/04/2026."""
@@ -32,6 +34,22 @@ def looks_like_time(text: str) -> bool:
     return any(form.fullmatch(text.strip()) for form in (_ISO, _YEAR_FIRST, _YEAR_LAST))
 
 
+def dates_among(cells: Sequence[str]) -> list[str]:
+    """Return the dates among cells if at least nine in ten are dates; the search stops when more than a tenth are not.
+
+    Otherwise return none.
+    """
+    dates, others = [], 0
+    for cell in cells:
+        if looks_like_time(cell):
+            dates.append(cell)
+            continue
+        others += 1
+        if 10 * others > len(cells):
+            return []
+    return dates
+
+
 def parse_time(value: Any) -> datetime:
     """Convert a value to a point in time; raise a DataError that names the value if it is not one."""
     if isinstance(value, datetime):
@@ -49,6 +67,14 @@ def parse_time(value: Any) -> datetime:
     if found is None:
         raise DataError(f"{value!r} is not a point in time; write {EXAMPLES}")
     return found
+
+
+def shown_time(value: Any) -> str:
+    """Return a time as text to show: seconds or milliseconds since 1970 as a date in UTC, others as they are."""
+    if is_missing(value):
+        return ""
+    found = _from_number(value)
+    return str(value) if found is None else f"{found:%Y-%m-%d %H:%M:%S}"
 
 
 def _from_text(text: str) -> datetime | None:
