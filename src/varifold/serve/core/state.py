@@ -696,12 +696,13 @@ class ModelState:
         """Describe a waiting instance, as it is predicted now."""
         assert self.asking is not None
         body = read_json(kept.x)
-        result = self.predicted(self.features_of(body))
+        x = self.features_of(body)
+        result = self.predicted(x)
         worth = self.asking.worth(body["x"], dict(result["probabilities"]))
         return {
             "id": self._public(number),
             "name": asked.id,
-            "key": body.get("key"),
+            "key": None if self._field is None else x[self._field],
             "x": body["x"],
             "time": kept.time,
             "label": result["label"],
