@@ -446,6 +446,20 @@ class Models:
         rules: InputRules | None = None, max_keys: int | None = None,
     ) -> Model:  # fmt: skip
         """Make a new model; it is on disk when this returns."""
+        self._check_new(name)
+        if rules is not None:
+            rules.check_key(key)
+        return await self._stored(name, self.budget.make(learners.make, method, params, key, max_keys), rules)
+
+    async def restore(self, name: str, data: bytes) -> Model:
+        """Make a new model of a model file, with the input rules that the file has; it is on disk when this returns."""
+        self._check_new(name)
+        learner = self.budget.make(learners.from_bytes, data)
+        rules = InputRules().for_file(learner.reading, getattr(learner, "key", None))
+        return await self._stored(name, learner, rules)
+
+    def _check_new(self, name: str) -> None:
+        """Reject a name that is no name of a new model, or a model too many."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         check_name(name)
@@ -456,9 +470,9 @@ class Models:
             )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        if rules is not None:
-            rules.check_key(key)
-        learner = self.budget.make(learners.make, method, params, key, max_keys)
+
+    async def _stored(self, name: str, learner: Any, rules: InputRules | None) -> Model:
+        """Make a new model with a learner; it is on disk when this returns."""
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)

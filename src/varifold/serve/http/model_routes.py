@@ -370,7 +370,10 @@ def _one_of_the_files(app: App) -> Iterator[None]:
 
 
 async def restore(app: App, request: Request) -> Response:
-    """Replace the learner with the one in a model file."""
-    model = app.models[request.argument]
-    data = await request.body(app.limits.file)
-    return Response(encode(await model.restore(data)))
+    """Replace the learner with the one in a model file; of a name that is new, make a model of the file."""
+    name = request.argument
+    if name in app.models:
+        model = app.models[name]
+        return Response(encode(await model.restore(await request.body(app.limits.file))))
+    state = (await app.models.restore(name, await request.body(app.limits.file))).state
+    return json_response({"seq": state.seq, "steps": state.learner.steps, "input": state.rules.to_json()}, 201)
