@@ -15,12 +15,10 @@ from varifold.serve.core import bodies
 from varifold.serve.core.errors import RejectedError
 from varifold.streams.clock import looks_like_time
 from varifold.streams.readers._numbers import label_of
-from varifold.streams.readers.context import ABSENT
 from varifold.streams.readers.dates import Dates, reject_dates
 from varifold.streams.readers.records import flatten
 
 _NUMBERS = frozenset({float, int, bool, type(None)})
-_ABSENT = frozenset(ABSENT)
 _NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
 KEPT = {"key", "ask"}
 """Rules that say nothing about reading, and that a model keeps."""
@@ -166,6 +164,8 @@ class InputRules:
     def parse_instance(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a body with an instance; return it and its text, in which the rules are applied."""
         body = bodies.parse(text)
+        if bodies.clear_absent_label(body):
+            text = write_json(body)
         if self._is_plain(body.get("x")):
             bodies.check_fields(body)
             return body, text
@@ -177,6 +177,8 @@ class InputRules:
     def parse_row(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a row of a batch or a stream, as `parse_instance` does."""
         body = bodies.parse(text)
+        if bodies.clear_absent_label(body):
+            text = write_json(body)
         if self._is_plain(body.get("x")):
             bodies.check_fields(body)
             if "y" in body:
@@ -266,7 +268,7 @@ class InputRules:
         return features
 
     def _parts(self, name: str, value: Any, at: Any) -> dict[str, float | str]:
-        if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
+        if bodies.is_absent(value):
             return {}
         try:
             return self.dates.features(name, value, at)
@@ -317,6 +319,4 @@ def _plain(name: str, value: Any) -> Any:
             f"column {name!r} holds a list; a value is a number, a string or null: leave it out, ignore=[{name!r}] "
             f"(--ignore {name})"
         )
-    if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
-        return None
-    return value
+    return None if bodies.is_absent(value) else value

@@ -88,6 +88,7 @@ async def label(app: App, request: Request) -> Response:
     given = request.argument
     if "x" in body or str(body.get("id", given)) != given:
         raise RejectedError('a label is {"y": ...}; the id of its instance is in the path')
+    bodies.clear_absent_label(body)
     bodies.check_label(body)
     return await _labelled(_model_of(app, request, given), {**body, "id": given})
 
@@ -118,6 +119,7 @@ async def model_label(app: App, request: Request) -> Response:
     body = bodies.parse(await request.body(app.limits.body))
     if "x" in body or "id" not in body:
         raise RejectedError('a label is {"id": ..., "y": ...}')
+    bodies.clear_absent_label(body)
     bodies.check_row(body)
     return await _labelled(app.models[request.argument], body)
 
