@@ -34,7 +34,9 @@ from varifold.serve.core.errors import (
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Acknowledgement, Committer
 from varifold.serve.core.input import InputRules
+from varifold.serve.core.number_texts import NumberTexts
 from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
+from varifold.streams.readers.notation import POINT, Notation
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
@@ -129,6 +131,7 @@ class Model:
         recovery: Recovery | None = None,
     ) -> None:
         self.state = state
+        state.rules.numbers = NumberTexts(self._report_numbers)
         self.recovery = recovery
         self.snapshots = 0
         self.snapshot_failed: str | None = None
@@ -158,6 +161,21 @@ class Model:
     def stopped(self) -> str | None:
         """Reason why the model accepts no changes; None if it accepts them."""
         return self._stopped or self._committer.stopped
+
+    def _report_numbers(self, field: str, text: str, notation: Notation) -> None:
+        """Log that the numbers of a field are strings, with the request by which they are read as numbers."""
+        if field == getattr(self.state.learner, "key", None):
+            return
+        types: dict[str, Any] = {"types": {field: "numeric"}}
+        if notation != POINT:
+            types["notations"] = {field: notation.parts}
+        others = ", with the other rules, which it replaces," if self.state.rules.reading else ""
+        log.warning(
+            f"the field {field!r} holds numbers as strings, such as {text!r}, and each is a category: PUT "
+            f"/models/{self.name} {write_json({'input': types}).decode()}{others} reads the numbers; the type "
+            '"category" suppresses this message',
+            self.name,
+        )
 
     # ------------------------------------------------------------------ changes
 
