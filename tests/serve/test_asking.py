@@ -48,6 +48,19 @@ def asking(make_server: Callable[..., Server]) -> Iterator[tuple[Server, httpx.C
         yield server, client
 
 
+def test_the_list_has_the_key_wherever_it_came(asking: tuple[Server, httpx.Client]) -> None:
+    """So name and key of the list are those that a label needs."""
+    _, client = asking
+    client.put("/models/pumps", json={"method": "arow", "key": "pump", "ask": {"budget": 1.0}})
+    for body in ({"x": {"pump": "p1", "v": 1}}, {"x": {"v": 2}, "key": "p2"}, {"x": {"pump": 3.0, "v": 3}}):
+        client.post("/models/pumps/predict", json={**body, "id": 1, "keep": True}).raise_for_status()
+    rows = listed(client, "pumps")["instances"]
+    assert {row["key"] for row in rows} == {"p1", "p2", 3}
+    for row in rows:
+        body = {"id": row["name"], "key": row["key"], "y": "up"}
+        assert client.post("/models/pumps/labels", json=body).status_code == 200
+
+
 def test_predictions_say_whether_their_label_is_worth_it(asking: tuple[Server, httpx.Client]) -> None:
     _, client = asking
     results = keep(client, "m", 1000, 3000)

@@ -247,9 +247,9 @@ def test_reopening_with_the_same_input_is_no_error(shared: Server) -> None:
         {"dates": {"day": ("hour", "weekday")}},
         {"ignore": ("b", "a", "a")},
         {"key": "device"},
-        {"types": {"z": None}},
+        {"types": {"z": "numeric"}, "notations": {"z": (",", ".", "")}},
     ],
-    ids=["ask", "dates", "ignore", "key", "types"],
+    ids=["ask", "dates", "ignore", "key", "notations"],
 )
 def test_input_that_the_server_shows_in_another_form_makes_a_model_and_reopens_it(
     shared: Server, input: dict[str, Any]

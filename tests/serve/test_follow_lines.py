@@ -179,11 +179,6 @@ def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -
     assert "no instance with the id 7 waits" in refused["error"].replace("'", "")
 
 
-def test_only_categories_can_be_given_as_types(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["follow", "--target", "y", "--types", "a=numeric"]) == 2
-    assert "only category can be given, not numeric" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "line", [rb'{"a": "\ud800", "state": "up"}', rb'{"\udfff": 1, "state": "up"}', rb'{"state": "\ud800"}']
 )

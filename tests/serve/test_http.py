@@ -293,6 +293,13 @@ def test_file_and_restore(client: httpx.Client, model: str, tmp_path: Path) -> N
     client.put("/models/copy", json={"method": "olvf"})
     assert client.post("/models/copy/restore", content=path.read_bytes()).status_code == 200
     assert client.get("/models/copy/digest").json()["digest"] == digest
+    made = client.post("/models/new/restore", content=path.read_bytes())
+    assert (made.status_code, made.json()) == (201, {"seq": 0, "steps": 40, "input": {}})
+    assert client.get("/models/new/digest").json()["digest"] == digest
+    client.delete("/models/new")
+    assert client.post("/models/n%20w/restore", content=path.read_bytes()).status_code == 422
+    assert client.post("/models/new/restore", content=b"{}").status_code == 422
+    assert client.get("/models/new").status_code == 404
     damaged = client.post("/models/copy/restore", content=path.read_bytes()[:-7])
     assert damaged.status_code == 422
     assert re.search("damaged|truncated", damaged.json()["error"])
@@ -376,9 +383,12 @@ def test_a_restored_label_that_no_response_can_hold_is_rejected(client: httpx.Cl
 
 def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
-    tokens.write_text("read readreadreadread # the dashboard\nwrite writewritewritewrite\n")
+    lines = ["read readreadreadread # the dashboard", "write writewritewritewrite", "write somesomesomesome models=m"]
+    tokens.write_text("\n".join(lines) + "\n")
     server = make_server("--token-file", str(tokens)).start()
     with server.client() as client:
+        some = {"authorization": "Bearer somesomesomesome"}
+        assert client.post("/models/other/restore", headers=some, content=AROW().to_bytes()).status_code == 403
         for header, read, write in (
             (None, 401, 401),
             ("Bearer wrongwrongwrongwrong", 401, 401),
@@ -389,6 +399,8 @@ def test_tokens(make_server: Callable[..., Server], tmp_path: Path) -> None:
             headers = {} if header is None else {"authorization": header}
             assert client.get("/models", headers=headers).status_code == read
             assert client.put("/models/m", headers=headers, json={"method": "arow"}).status_code == write
+            restored = client.post("/models/new/restore", headers=headers, content=AROW().to_bytes())
+            assert restored.status_code == write
         assert "a token is needed" in client.get("/models").json()["error"]
         wrong = client.get("/models", headers={"authorization": "Bearer wrongwrongwrongwrong"})
         assert "does not know this token" in wrong.json()["error"]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import orjson
 import pytest
+from websockets.sync.client import connect
 
 from tests.serve.server import Server, instance, numbers, taught
+from varifold.serve import bridge
 from varifold.serve.client import RemoteClassifier
+from varifold.serve.core.errors import RejectedError
+from varifold.serve.core.input import InputRules
+from varifold.serve.core.models import Models, Policy
+from varifold.serve.core.state import Limits
 
 
 def test_an_id_is_learned_once(client: httpx.Client, model: str) -> None:
@@ -137,3 +145,41 @@ def test_ids_of_two_devices_are_told_apart(client: httpx.Client) -> None:
     assert [orjson.loads(line).get("status") for line in found] == [None, 409]
     labels = [client.post(f"/models/{name}/predict", json={"x": {"f": 1.0}, "key": key}).json() for key in "ab"]
     assert [answer["label"] for answer in labels] == ["up", "down"]
+
+
+ABSENT = ["", "NA", "NaN", "null", "None"]
+
+
+@pytest.mark.parametrize("y", ABSENT)
+def test_a_text_that_means_absence_is_no_label(y: str, shared: Server, client: httpx.Client, model: str) -> None:
+    """It has the effect, or the error, that null has in its place."""
+    path, row = f"/models/{model}", {"x": {"v": 1.5}}
+    with connect(f"{shared.url.replace('http', 'ws')}{path}/stream") as stream:
+        for label in (None, y):
+            assert client.post(f"{path}/learn", json={**row, "y": label}).status_code == 200
+            assert "error" not in client.post(f"{path}/batch", json={**row, "y": label}).json()
+            stream.send(orjson.dumps({**row, "y": label}).decode())
+            assert "error" not in orjson.loads(stream.recv())
+    assert client.get(path).json()["labels"] == []
+    kept = client.post(f"{path}/predict", json={**row, "keep": True, "y": y, "id": y or "empty"}).json()["id"]
+    for route, body in [(f"/labels/{kept}", {}), (f"{path}/labels", {"id": kept}), (f"{path}/batch", {"id": kept})]:
+        found = [client.post(route, json={**body, "y": label}).text for label in (None, y)]
+        assert found[0] == found[1]
+        assert "y is missing or null" in found[1]
+    assert client.get(path).json()["waiting"] == 1
+
+
+@pytest.mark.parametrize("y", ABSENT)
+def test_a_message_whose_label_means_absence_has_none(y: str, tmp_path: Path) -> None:
+    async def run() -> None:
+        models = Models(tmp_path, Policy(), Limits(), pytest.fail)
+        models.open()
+        for name, rules in [("plain", {}), ("named", {"target": "state", "id": "n"})]:
+            model = await models.create(name, "arow", {}, None, InputRules(**rules))
+            body = {rules.get("id", "id"): 1, rules.get("target", "y"): y}
+            with pytest.raises(RejectedError, match="y is missing or null"):
+                bridge.label(model, orjson.dumps(body), None)
+            assert "y" not in bridge.reading(model, orjson.dumps({**body, "v": 1}), None)
+        await models.stop()
+
+    asyncio.run(run())

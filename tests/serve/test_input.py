@@ -164,7 +164,8 @@ def test_a_restored_file_brings_the_rules_that_it_was_trained_with(
             restored = client.post(f"/models/{name}/restore", content=(tmp_path / "m.varifold").read_bytes()).json()
         assert restored["input"] == rules
         plain = client.get("/models/plain").json()["input"]
-        assert plain == {"target": "state", "time": "day", "ignore": ["made"], "dates": {"day": ["weekday"]}}
+        roles = {"target": "state", "time": "day", "ignore": ["made"], "dates": {"day": ["weekday"]}}
+        assert plain == {**roles, "types": {"heat": "numeric"}}
     server.kill()
     server.start()
     with server.client() as client:
@@ -189,7 +190,7 @@ def test_the_weights_of_a_file_are_no_feature(client: httpx.Client, model: str, 
     options = ["--target", "state", "--weight", "importance", "--model", "arow", "--save", str(tmp_path / "m")]
     assert main(["run", str(tmp_path / "rows.csv"), *options]) == 0
     found = client.post(f"/models/{model}/restore", content=(tmp_path / "m").read_bytes()).json()
-    assert found["input"] == {"target": "state", "ignore": ["importance"]}
+    assert found["input"] == {"target": "state", "ignore": ["importance"], "types": {"heat": "numeric"}}
     assert client.post(f"/models/{model}/learn", json={"x": {"heat": 4, "importance": 2, "state": "up"}}).is_success
     assert list(client.get(f"/models/{model}/features").json()["features"]) == ["heat"]
 
@@ -239,7 +240,7 @@ def test_rules_that_take_the_key_away_are_rejected(rules: dict[str, Any], client
     client.delete("/models/pumps")
 
 
-FIELDS = ("target", "id", "time", "ignore", "dates", "date_order", "types", "weight", "absent", "notations")
+FIELDS = ("target", "id", "time", "ignore", "dates", "date_order", "types", "weight", "absent", "notations", "mixed")
 VALUES = (
     None,
     5,
@@ -284,7 +285,11 @@ def test_whatever_a_file_says_about_reading_leaves_the_model_in_use(name: str, c
         ({"ignore": "a"}, "ignore of input is 'a', which is not a list of fields"),
         ({"target": 3}, "target of input is '3', which is not the name of a field"),
         ({"dates": {"a": ["hours"]}}, "there is no part 'hours'"),
-        ({"types": {"a": "number"}}, "only category"),
+        ({"types": {"a": "number"}}, "types: that of 'a' is 'number'; it is one of numeric, category, text"),
+        ({"types": ["a"]}, "types of input is \"['a']\", which is not an object such as"),
+        ({"notations": {"a": [";"]}}, "notations: that of 'a' is"),
+        ({"notations": {"a": [",", ","]}}, "the separator of decimals"),
+        ({"notations": {"a": ","}}, "notations: that of 'a' is"),
         ({"flatten": 1}, "true or false"),
         ({"id": "a", "target": "a"}, "different fields"),
         ({"date_order": "ymd"}, "date_order must be one of"),

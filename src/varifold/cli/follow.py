@@ -68,9 +68,10 @@ def add_parser(subparsers: Any) -> None:
         "--types",
         type=source.types,
         action=source.Joined,
-        metavar="FIELD=category,...",
+        metavar="FIELD=KIND,...",
         default={},
-        help="fields whose strings are categories although they look like dates",
+        help="what the strings of fields are: text (counts of words), numeric, category (also where they look like "
+        "dates)",
     )
     parser.add_argument(
         "--model",
@@ -99,6 +100,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Follow until the input ends or a signal arrives."""
+    from varifold.serve.core.number_texts import NumberTexts
     from varifold.serve.core.state import Limits
     from varifold.serve.follow import Follower, groups_of_lines, other_method
 
@@ -106,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     learner, regressor = _learners(args)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, rules, limits, regressor)
+    rules.numbers = NumberTexts(_report_numbers)
     try:
         _check_type(args, follower.state.learner)
         _check_coverages(args, follower.state.learner)
@@ -248,6 +251,17 @@ class _Stop:
         """Stop if a signal arrived while a group was learned."""
         if self._came:
             raise KeyboardInterrupt
+
+
+def _report_numbers(field: str, text: str, notation: Any) -> None:
+    """Report that the numbers of a field are strings, with the option that reads them as numbers."""
+    write = "" if notation.separators == (".", "") else "write them with a decimal point alone; "
+    print(
+        f"varifold: the field {field!r} holds numbers as strings, such as {text!r}, and each is a category: {write}"
+        f"--types {field}=numeric reads the numbers, {field}=category suppresses this message",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _print_rejected(follower: Any, reported: bool) -> bool:

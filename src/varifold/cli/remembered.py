@@ -15,12 +15,17 @@ _MOST_TYPES = 2_000
 
 
 def noted(args: argparse.Namespace, stream: ReadStream) -> dict[str, Any]:
-    """Return what a model file saves of a run's options, and what was detected: types, notations, an index."""
+    """Return what a model file saves of a run's options, and what was detected: types, notations, an index.
+
+    Numeric columns that had other texts as well are `mixed`.
+    """
     found = {name: getattr(args, name) for name in _NOTED if getattr(args, name) is not None}
     types = {name: column.type for name, column in stream.columns.items() if isinstance(name, str)}
     if len(types) > _MOST_TYPES:
         types = {name: kind for name, kind in types.items() if kind != "numeric"}
     found |= {"types": types, "notations": {name: tuple(each) for name, each in stream.notations.items()}}
+    if mixed := [name for name, kind in types.items() if kind == "numeric" and stream.columns[name].revised]:
+        found["mixed"] = mixed
     if stream.ignored:
         found["ignore"] = stream.ignored
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

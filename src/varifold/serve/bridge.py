@@ -54,6 +54,7 @@ def label(model: Model, payload: bytes, key: str | None) -> dict[str, Any]:
     change = {"y": y if rules.target is None else rules.label(y)}
     if "w" in values:
         change["w"] = values["w"]
+    bodies.clear_absent_label(change)
     bodies.check_label(change)
     if key is None or str(given).startswith(f"{model.name}.{model.state.incarnation}."):
         return {"id": given, **change}

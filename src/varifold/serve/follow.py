@@ -264,7 +264,7 @@ def other_method(stored: Any, requested: Any) -> str | None:
 
 def _noted(rules: InputRules) -> dict[str, Any]:
     """Return the reading options that a model file records, as `varifold run` does."""
-    return {name: value for name, value in rules.to_json().items() if name not in ("key", "types", "flatten", "ask")}
+    return {name: value for name, value in rules.to_json().items() if name not in ("key", "flatten", "ask")}
 
 
 def groups_of_lines(fd: int) -> Iterator[list[bytes]]:

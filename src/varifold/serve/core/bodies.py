@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from varifold._engine.names.vocabulary import is_missing
 from varifold.base.json_text import read_json
 from varifold.base.nearest import nearest
 from varifold.errors import DataError
 from varifold.serve.core.errors import RejectedError, RequestError
+from varifold.streams.readers.context import ABSENT
 
 FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
 """Names that other programs use for our fields."""
+_ABSENT = frozenset(ABSENT)
 _VALUES = frozenset({float, int, str, bool, type(None)})
 _LABELS = frozenset({float, int, str, bool})
 _LONGEST_ID = 200
@@ -29,6 +32,20 @@ def parse(text: bytes) -> dict[str, Any]:
     if type(body) is not dict:
         raise RejectedError(f'the body is a JSON {_kind(body)}, not an object such as {{"x": {{...}}}}')
     return body
+
+
+def is_absent(value: Any) -> bool:
+    """Return whether a value, or a text, means that there is none, as in the files that `varifold run` reads."""
+    return is_missing(value) or (isinstance(value, str) and value in _ABSENT)
+
+
+def clear_absent_label(body: dict[str, Any]) -> bool:
+    """Replace a label by null if it is a text that means absence; return whether it was."""
+    y = body.get("y")
+    if type(y) is not str or y not in _ABSENT:
+        return False
+    body["y"] = None
+    return True
 
 
 def check_instance(body: dict[str, Any]) -> None:

@@ -15,27 +15,28 @@ from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import RejectedError
+from varifold.serve.core.number_texts import NumberTexts
 from varifold.streams.readers._numbers import label_of
-from varifold.streams.readers.context import ABSENT
+from varifold.streams.readers.context import TYPES, bag_of_words
 from varifold.streams.readers.dates import Dates, date_error, in_python
+from varifold.streams.readers.notation import POINT, THOUSANDS, Notation, number_of, without_unit
 from varifold.streams.readers.records import flatten
 
 _PUT = 'PUT /models/NAME with {"input": {...}}'
 _NUMBERS = frozenset({float, int, bool, type(None)})
-_ABSENT = frozenset(ABSENT)
-_NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "ask")
+_NAMES = ("id", "key", "target", "time", "ignore", "flatten", "dates", "date_order", "types", "notations", "ask")
 KEPT = {"key", "ask"}
 """Rules that say nothing about reading, and that a model keeps."""
-_OF_FILE = ("target", "id", "time", "weight", "ignore", "dates", "date_order", "types")
-"""Options of reading in a model file that are rules."""
+_OF_FILE = ("target", "id", "time", "weight", "ignore", "dates", "date_order", "types", "notations", "mixed")
+"""Options of reading in a model file that are rules, or say something about them."""
 
 
 class InputRules:
-    """Roles of the fields of a record: target, id, key, time, ignored ones, and the parts of dates that are features.
+    """Roles of the fields of a record: target, id, key, time, ignored ones; the types of others, and parts of dates.
 
     Without any rules a record is an instance: objects in it are flattened (``outer.inner``), strings that mean absence
-    are absent, lists and strings that look like dates are rejected. Each instance is predicted before the next one
-    arrives, so the type of a column cannot be inferred from later values.
+    are absent, lists and strings that look like dates are rejected, other strings are categories. Each instance is
+    predicted before the next one arrives, so the type of a column cannot be inferred from later values.
 
     Parameters
     ----------
@@ -50,7 +51,11 @@ class InputRules:
     dates, date_order
         Parts of dates that become features, by field, and the order of day and month: see `varifold.streams.read`.
     types
-        ``"category"`` for fields whose strings are categories although they look like dates.
+        What the strings of a field are: ``"text"`` for word counts ``field:word``, ``"numeric"`` for numbers (others
+        are rejected), ``"category"`` for categories although they look like dates.
+    notations
+        How the numbers in the strings of a field are written, if not with a decimal point: separators of decimals and
+        of thousands, and the unit, as far as there are any, such as ``[",", ".", "kg"]``.
     ask
         Parameters of the `varifold.ask.AskPolicy` that decides which labels of kept instances are requested, such as
         ``{"budget": 0.05}``; None requests none.
@@ -69,6 +74,7 @@ class InputRules:
         dates: Mapping[str, Sequence[str]] | None = None,
         date_order: str | None = None,
         types: Mapping[str, str] | None = None,
+        notations: Mapping[str, Sequence[str]] | None = None,
         ask: Mapping[str, Any] | None = None,
     ) -> None:
         self.target = target
@@ -78,7 +84,11 @@ class InputRules:
         self.ignore = frozenset(ignore)
         self.flatten = flatten
         self.dates = Dates(dates or {}, time, date_order)
-        self.categories = frozenset(types or {})
+        self.types = {name: _checked_kind(name, kind) for name, kind in (types or {}).items()}
+        self.texts = frozenset(name for name, kind in self.types.items() if kind == "text")
+        self.notations = {name: _checked_notation(name, given) for name, given in (notations or {}).items()}
+        self.numbers: NumberTexts | None = None
+        """Finds fields without a type whose strings are numbers."""
         self.ask = None if ask is None else _checked_policy(ask)
         roles = {"target": target, "id": id, "key": key, "time": time}
         named = {role: given for role, given in roles.items() if given is not None}
@@ -86,12 +96,10 @@ class InputRules:
             first = next(one for one in named if named[one] == given)
             if first != role:
                 raise ParameterError(f"{first} and {role} are both {given!r}; give different fields")
-        for option, fields in (("ignore", self.ignore), ("dates", self.dates.parts)):
+        converted = [name for name, kind in self.types.items() if kind != "category"]
+        for option, fields in (("ignore", self.ignore), ("dates", self.dates.parts), ("types", converted)):
             if key is not None and key in fields:
                 raise ParameterError(f"the key {key!r} is also a field of {option}; leave it out there")
-        other = next((kind for kind in (types or {}).values() if kind != "category"), None)
-        if other is not None:
-            raise ParameterError(f"types: values are taken as they arrive, so only category can be given, not {other}")
         self._no_roles = not (named or self.ignore or self.dates.parts)
 
     @classmethod
@@ -123,7 +131,8 @@ class InputRules:
     def for_file(self, reading: Mapping[str, Any], key: Any) -> Self:
         """Return the rules after a file is restored: with none of reading, those by which its learner was trained.
 
-        Of its types only categories are taken; its weights are left out. `key` is the field of its learners by key.
+        A numeric column that had other texts as well has no type here, so that these stay categories. The weights of
+        the file are left out. `key` is the field of its learners by key.
         """
         if self.reading:
             self.check_key(key)
@@ -132,7 +141,17 @@ class InputRules:
             given = {name: value for name in _OF_FILE if (value := reading.get(name)) is not None}
             for name, value in given.items():
                 _check_type(name, value)
-            given["types"] = {name: kind for name, kind in given.get("types", {}).items() if kind == "category"}
+            types, mixed = given.get("types", {}), given.pop("mixed", ())
+            given["types"] = {
+                name: kind
+                for name, kind in types.items()
+                if kind == "category" or (name not in (key, self.key) and not (kind == "numeric" and name in mixed))
+            }
+            given["notations"] = {
+                name: notation
+                for name, notation in given.get("notations", {}).items()
+                if name == given.get("target") or given["types"].get(name) == "numeric"
+            }
             if (weight := given.pop("weight", None)) is not None:
                 given["ignore"] = [*given.get("ignore", ()), weight]
             rules = self.from_json(given | self.to_json())
@@ -152,10 +171,11 @@ class InputRules:
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         dates = {name: list(parts) for name, parts in self.dates.parts.items()}
-        types = dict.fromkeys(sorted(self.categories), "category")
+        types = dict(sorted(self.types.items()))
+        notations = {name: notation.parts for name, notation in sorted(self.notations.items())}
         options: dict[str, Any] = {"target": self.target, "id": self.id, "key": self.key, "time": self.time}
         options |= {"ignore": sorted(self.ignore), "dates": dates, "date_order": self.dates.order, "types": types}
-        options["ask"] = self.ask
+        options |= {"notations": notations, "ask": self.ask}
         return {name: value for name, value in options.items() if value} | ({} if self.flatten else {"flatten": False})
 
     @property
@@ -168,6 +188,8 @@ class InputRules:
     def parse_instance(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a body with an instance; return it and its text, in which the rules are applied."""
         body = bodies.parse(text)
+        if bodies.clear_absent_label(body):
+            text = write_json(body)
         if self._is_plain(body.get("x")):
             bodies.check_fields(body)
             return body, text
@@ -179,6 +201,8 @@ class InputRules:
     def parse_row(self, text: bytes) -> tuple[dict[str, Any], bytes]:
         """Parse and check a row of a batch or a stream, as `parse_instance` does."""
         body = bodies.parse(text)
+        if bodies.clear_absent_label(body):
+            text = write_json(body)
         if self._is_plain(body.get("x")):
             bodies.check_fields(body)
             if "y" in body:
@@ -241,21 +265,23 @@ class InputRules:
         return out
 
     def label(self, value: Any) -> Any:
-        """Return the label, None if it is unknown; a quoted number is a number."""
-        y = _plain(str(self.target), value)
+        """Return the label, None if it is unknown; a quoted number is a number, in the notation of the target."""
+        name = str(self.target)
+        y = _plain(name, value)
         if isinstance(y, float) and math.isinf(y):
-            raise DataError(f"the target {self.target!r} is {y}; leave it out until it is known")
+            raise DataError(f"the target {name!r} is {y}; leave it out until it is known")
         if not isinstance(y, str):
             return y
+        notation = self.notations.get(name, POINT)
         try:
-            return label_of(y.encode())
+            return label_of(without_unit(y, notation.unit).encode(), *notation.separators)
         except UnicodeEncodeError:
             raise DataError(f"the label {y!r} is not valid Unicode") from None
 
     def features(self, values: Mapping[str, Any], quote: Callable[[str, Any], str] = in_python) -> dict[str, Any]:
-        """Return the features, without ignored columns and the time; dates are replaced by their parts.
+        """Return the features, without ignored columns and the time.
 
-        `quote` writes an option in an error.
+        Dates are replaced by their parts, texts by the counts of their words. `quote` writes an option in an error.
         """
         at = values.get(self.time) if self.time is not None else None
         features: dict[str, Any] = {}
@@ -265,13 +291,36 @@ class InputRules:
             if name in self.dates:
                 features.update(self._parts(name, value, at))
                 continue
-            if isinstance(value, str) and name not in self.categories and looks_like_time(value):
-                raise date_error(name, [value], quote)
-            features[name] = _plain(name, value)
+            plain, kind = _plain(name, value), self.types.get(name)
+            if not isinstance(plain, str) or kind == "category":
+                features[name] = plain
+            elif kind == "text":
+                features.update({f"{name}:{word}": count for word, count in bag_of_words(plain).items()})
+            elif kind == "numeric":
+                features[name] = self._number(name, plain)
+            else:
+                if looks_like_time(plain):
+                    raise date_error(name, [plain], quote)
+                if self.numbers is not None and name != self.key:
+                    self.numbers.see(name, plain)
+                features[name] = plain
         return features
 
+    def _number(self, name: str, text: str) -> float | None:
+        """Return the number that a text of a numeric column spells; None for NaN."""
+        try:
+            number = number_of(text.strip(), self.notations.get(name, POINT))
+        except DataError as error:
+            raise DataError(f"column {name!r}: {error}") from error
+        if number is None or math.isinf(number):
+            raise DataError(
+                f"column {name!r} is {text[:60]!r}, which is no number, and its type is numeric; send null if it is "
+                "not observed"
+            )
+        return None if math.isnan(number) else number
+
     def _parts(self, name: str, value: Any, at: Any) -> dict[str, float | str]:
-        if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
+        if bodies.is_absent(value):
             return {}
         try:
             return self.dates.features(name, value, at)
@@ -281,10 +330,11 @@ class InputRules:
 
 _EXPECTED = {
     **dict.fromkeys(("id", "key", "target", "time", "weight", "date_order"), "the name of a field"),
-    "ignore": "a list of fields",
+    **dict.fromkeys(("ignore", "mixed"), "a list of fields"),
     "flatten": "true or false",
     "dates": 'an object such as {"when": ["hour", "weekday"]}',
-    "types": 'an object such as {"when": "category"}',
+    "types": 'an object such as {"price": "numeric"}',
+    "notations": 'an object such as {"price": [",", "."]}',
     "ask": 'an object such as {"budget": 0.05}',
 }
 
@@ -297,13 +347,31 @@ def _check_type(name: str, value: Any) -> None:
 def _has_type(name: str, value: Any) -> bool:
     if name == "flatten":
         return isinstance(value, bool)
-    if name == "ignore":
+    if name in ("ignore", "mixed"):
         return isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if name in ("dates", "types"):
+    if name in ("dates", "types", "notations"):
         return isinstance(value, dict)
     if name == "ask":
         return isinstance(value, dict | None)
     return value is None or (isinstance(value, str) and value != "")
+
+
+def _checked_kind(name: str, kind: Any) -> str:
+    if kind not in TYPES:
+        raise ParameterError(f"types: that of {name!r} is {str(kind)[:60]!r}; it is one of {', '.join(TYPES)}")
+    return str(kind)
+
+
+def _checked_notation(name: str, given: Any) -> Notation:
+    """Return the notation of a field, whose separators and unit are a list."""
+    listed = isinstance(given, list | tuple) and 0 < len(given) <= 3 and all(isinstance(one, str) for one in given)
+    notation = Notation(*given) if listed else POINT
+    if not listed or notation.decimal not in (".", ",") or notation.thousands not in {"", *THOUSANDS} - {given[0]}:
+        raise ParameterError(
+            f"notations: that of {name!r} is {str(given)[:60]!r}; it is a list of the separator of decimals, . or ,, "
+            'that of thousands, if there is any, and the unit, such as [",", ".", "kg"]'
+        )
+    return notation
 
 
 def _checked_policy(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,6 +395,4 @@ def _plain(name: str, value: Any) -> Any:
             f"column {name!r} holds a list; a value is a number, a string or null: leave it out, ignore=[{name!r}] "
             f"(--ignore {name})"
         )
-    if is_missing(value) or (isinstance(value, str) and value in _ABSENT):
-        return None
-    return value
+    return None if bodies.is_absent(value) else value

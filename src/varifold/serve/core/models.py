@@ -34,7 +34,9 @@ from varifold.serve.core.errors import (
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Acknowledgement, Committer
 from varifold.serve.core.input import InputRules
+from varifold.serve.core.number_texts import NumberTexts
 from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
+from varifold.streams.readers.notation import POINT, Notation
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PARSING = 6e-9
@@ -129,6 +131,7 @@ class Model:
         recovery: Recovery | None = None,
     ) -> None:
         self.state = state
+        state.rules.numbers = NumberTexts(self._report_numbers)
         self.recovery = recovery
         self.snapshots = 0
         self.snapshot_failed: str | None = None
@@ -158,6 +161,21 @@ class Model:
     def stopped(self) -> str | None:
         """Reason why the model accepts no changes; None if it accepts them."""
         return self._stopped or self._committer.stopped
+
+    def _report_numbers(self, field: str, text: str, notation: Notation) -> None:
+        """Log that the numbers of a field are strings, with the request by which they are read as numbers."""
+        if field == getattr(self.state.learner, "key", None):
+            return
+        types: dict[str, Any] = {"types": {field: "numeric"}}
+        if notation != POINT:
+            types["notations"] = {field: notation.parts}
+        others = ", with the other rules, which it replaces," if self.state.rules.reading else ""
+        log.warning(
+            f"the field {field!r} holds numbers as strings, such as {text!r}, and each is a category: PUT "
+            f"/models/{self.name} {write_json({'input': types}).decode()}{others} reads the numbers; the type "
+            '"category" suppresses this message',
+            self.name,
+        )
 
     # ------------------------------------------------------------------ changes
 
@@ -446,6 +464,20 @@ class Models:
         rules: InputRules | None = None, max_keys: int | None = None,
     ) -> Model:  # fmt: skip
         """Make a new model; it is on disk when this returns."""
+        self._check_new(name)
+        if rules is not None:
+            rules.check_key(key)
+        return await self._stored(name, self.budget.make(learners.make, method, params, key, max_keys), rules)
+
+    async def restore(self, name: str, data: bytes) -> Model:
+        """Make a new model of a model file, with the input rules that the file has; it is on disk when this returns."""
+        self._check_new(name)
+        learner = self.budget.make(learners.from_bytes, data)
+        rules = InputRules().for_file(learner.reading, getattr(learner, "key", None))
+        return await self._stored(name, learner, rules)
+
+    def _check_new(self, name: str) -> None:
+        """Reject a name that is no name of a new model, or a model too many."""
         if self.stopped is not None:
             raise StoppedError(self.stopped)
         check_name(name)
@@ -456,9 +488,9 @@ class Models:
             )
         if len(self._models) >= MOST_MODELS:
             raise RejectedError(f"there are {MOST_MODELS:,} models already; models by key need only one")
-        if rules is not None:
-            rules.check_key(key)
-        learner = self.budget.make(learners.make, method, params, key, max_keys)
+
+    async def _stored(self, name: str, learner: Any, rules: InputRules | None) -> Model:
+        """Make a new model with a learner; it is on disk when this returns."""
         state = ModelState(name, learner, self.limits, budget=self.budget, rules=rules)
         parts = list(snapshot.split(state.parts()))
         self._making.add(name)

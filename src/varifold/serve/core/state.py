@@ -280,7 +280,7 @@ class ModelState:
                 counted.size = size  # a rejected instance is not counted
                 seq += 1
                 learned.append(text)
-                monitor.observe(x)
+                monitor.observe(self._watched(x))
                 monitor.labelled()
                 if scored is not None:
                     monitor.scored(learners.loss(scored, y, number=labels is None))
@@ -309,7 +309,13 @@ class ModelState:
     def _replace(self, learner: Any) -> None:
         """Replace the learner and, if there are no rules of reading, take those that the learner's file has."""
         rules = self.rules.for_file(learner.reading, getattr(learner, "key", None))
-        self.learner, self.rules = learner, rules
+        self.learner = learner
+        self._read_by(rules)
+
+    def _read_by(self, rules: InputRules) -> None:
+        """Set the input rules; fields whose strings are numbers are reported once, whatever the rules."""
+        rules.numbers = self.rules.numbers
+        self.rules = rules
 
     def change_rules(self, options: Any) -> dict[str, Any]:
         """Replace the input rules. The policy that requests labels, and the key, stay."""
@@ -320,7 +326,7 @@ class ModelState:
         if rules.key not in (None, self._field):
             raise RejectedError(f"the key of the model {self.name!r} is {self._field!r}, and cannot be {rules.key!r}")
         rules.check_key(self._field)
-        self.rules = rules
+        self._read_by(rules)
         self.seq += 1
         self._unwritten.changes.append(Change(self.seq, RULES, [write_json(rules.to_json())]))
         return {"seq": self.seq, "input": rules.to_json()}
@@ -658,12 +664,19 @@ class ModelState:
         """Count an instance, in total and for its device; the key is not a feature."""
         field = self._field
         if field is None:
-            self.monitor.observe(x)
+            self.monitor.observe(self._watched(x))
             return
-        rest = {name: value for name, value in x.items() if name != field}
+        rest = self._watched({name: value for name, value in x.items() if name != field})
         self.monitor.observe(rest)
         now = self.time if self._recovering else int(time.time() * 1000)
         self.devices.observe(x[field], rest, now)
+
+    def _watched(self, x: learners.Instance) -> learners.Instance:
+        """Return what is watched of an instance: of the words of a text, which come and go, only that there are any."""
+        texts = self.rules.texts
+        if not texts:
+            return x
+        return {column if (column := name.rpartition(":")[0]) in texts else name: value for name, value in x.items()}
 
     def worth_asking(self, most: int) -> list[dict[str, Any]]:
         """Return the waiting instances whose labels were requested, those worth most first.
@@ -696,12 +709,13 @@ class ModelState:
         """Describe a waiting instance, as it is predicted now."""
         assert self.asking is not None
         body = read_json(kept.x)
-        result = self.predicted(self.features_of(body))
+        x = self.features_of(body)
+        result = self.predicted(x)
         worth = self.asking.worth(body["x"], dict(result["probabilities"]))
         return {
             "id": self._public(number),
             "name": asked.id,
-            "key": body.get("key"),
+            "key": None if self._field is None else x[self._field],
             "x": body["x"],
             "time": kept.time,
             "label": result["label"],

@@ -88,6 +88,7 @@ async def label(app: App, request: Request) -> Response:
     given = request.argument
     if "x" in body or str(body.get("id", given)) != given:
         raise RejectedError('a label is {"y": ...}; the id of its instance is in the path')
+    bodies.clear_absent_label(body)
     bodies.check_label(body)
     return await _labelled(_model_of(app, request, given), {**body, "id": given})
 
@@ -118,6 +119,7 @@ async def model_label(app: App, request: Request) -> Response:
     body = bodies.parse(await request.body(app.limits.body))
     if "x" in body or "id" not in body:
         raise RejectedError('a label is {"id": ..., "y": ...}')
+    bodies.clear_absent_label(body)
     bodies.check_row(body)
     return await _labelled(app.models[request.argument], body)
 
@@ -370,7 +372,10 @@ def _one_of_the_files(app: App) -> Iterator[None]:
 
 
 async def restore(app: App, request: Request) -> Response:
-    """Replace the learner with the one in a model file."""
-    model = app.models[request.argument]
-    data = await request.body(app.limits.file)
-    return Response(encode(await model.restore(data)))
+    """Replace the learner with the one in a model file; of a name that is new, make a model of the file."""
+    name = request.argument
+    if name in app.models:
+        model = app.models[name]
+        return Response(encode(await model.restore(await request.body(app.limits.file))))
+    state = (await app.models.restore(name, await request.body(app.limits.file))).state
+    return json_response({"seq": state.seq, "steps": state.learner.steps, "input": state.rules.to_json()}, 201)

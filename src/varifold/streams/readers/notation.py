@@ -40,6 +40,11 @@ class Notation(NamedTuple):
         """Return the separators of decimals and of thousands."""
         return self.decimal, self.thousands
 
+    @property
+    def parts(self) -> list[str]:
+        """Return separators and unit without empty ones at the end, as JSON shows them."""
+        return list(self) if self.unit else [self.decimal, self.thousands] if self.thousands else [self.decimal]
+
 
 POINT = Notation()
 COMMA = Notation(",")
