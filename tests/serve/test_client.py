@@ -24,6 +24,7 @@ from varifold.errors import (
     DataError,
     FeatureNameError,
     FeatureValueError,
+    LabelError,
     ParameterError,
     TargetError,
     UnknownNameError,
@@ -123,6 +124,15 @@ def test_learning_goes_on_over_a_restart_and_nothing_is_learned_twice(make_serve
     assert remote.steps == 60
     assert remote.predict_proba_one({"f0": 1.0}) == local.predict_proba_one({"f0": 1.0})
     remote.close()
+
+
+@pytest.mark.parametrize("label", ["None", "NA", ""])
+def test_a_label_that_the_server_takes_for_none_is_rejected(remote: RemoteClassifier, label: str) -> None:
+    calls = [lambda: remote.learn_one({"a": 1.0}, label), lambda: remote.learn_many([{"a": 1.0}], [label])]
+    for call in calls:
+        with pytest.raises(LabelError, match="rename it"):
+            call()
+    assert remote.info()["steps"] == 0
 
 
 def test_an_infinity_is_refused_as_a_local_learner_refuses_it(remote: RemoteClassifier) -> None:
