@@ -453,3 +453,18 @@ def test_exchanged_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["predict", str(data), str(model)]) == 2
     message = f"{data} is no model file, {model} is: the model comes first, then the data"
     assert message in capsys.readouterr().err
+
+
+def test_a_renamed_column_of_words_gets_no_advice_that_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new, saved = (tmp_path / name for name in ("old.csv", "new.csv", "words.model"))
+    rows = [f"{i % 3},the pump {i} is very {'loud' if i % 2 else 'quiet'},{i % 2}" for i in range(60)]
+    for path, name in [(old, "comment"), (new, "review")]:
+        path.write_text("\n".join([f"a,{name},y", *rows]) + "\n")
+    assert main(["run", str(old), "--target", "y", "--model", "arow", "--save", str(saved)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(saved), str(new), "--out", str(tmp_path / "out.csv")]) == 0
+    message = capsys.readouterr().err
+    assert "the column 'comment' of" in message
+    assert "--rename" not in message

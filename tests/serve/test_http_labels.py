@@ -147,7 +147,7 @@ def test_ids_of_two_devices_are_told_apart(client: httpx.Client) -> None:
     assert [answer["label"] for answer in labels] == ["up", "down"]
 
 
-ABSENT = ["", "NA", "NaN", "null", "None"]
+ABSENT = ["", "NaN", "null"]
 
 
 @pytest.mark.parametrize("y", ABSENT)
@@ -183,3 +183,9 @@ def test_a_message_whose_label_means_absence_has_none(y: str, tmp_path: Path) ->
         await models.stop()
 
     asyncio.run(run())
+
+
+def test_none_and_na_may_be_labels(client: httpx.Client, model: str) -> None:
+    for y in ("None", "NA", "?"):
+        assert client.post(f"/models/{model}/learn", json={"x": {"v": 1.5}, "y": y}).status_code == 200
+    assert client.get(f"/models/{model}").json()["labels"] == ["None", "NA", "?"]

@@ -15,7 +15,7 @@ from varifold._engine.data.block import Block, checked_targets, checked_weights
 from varifold._engine.names.vocabulary import Labels, Vocabulary, encode_labels
 from varifold.base.frames import check_times, checked_column, is_frame, is_series, open_frame
 from varifold.base.sparse import checked_csr
-from varifold.base.text_columns import warn_texts
+from varifold.base.text_columns import warn_new_texts
 from varifold.errors import DataError, FeatureValueError
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def learned_block(
     if y is None and not isinstance(X, Block):
         what = "target" if numeric else "label"
         raise DataError(f"y is missing; pass a {what} per instance, None where it is not known, or call predict_many")
-    warn_texts(X, known)
-    return to_block(X, y, w, numeric=numeric)
+    block = to_block(X, y, w, numeric=numeric)
+    if block is not X:
+        warn_new_texts(block, X, known)
+    return block
 
 
 def with_numbers(block: Block) -> Block:

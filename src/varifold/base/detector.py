@@ -18,7 +18,7 @@ from varifold.base.declared import declared
 from varifold.base.estimator import Name
 from varifold.base.learner import Instance, Task, VaryingLearner, checked_schedule
 from varifold.base.params import Constraint, Real, validate
-from varifold.base.text_columns import warn_texts
+from varifold.base.text_columns import warn_new_texts
 
 __all__ = ["VaryingDetector"]
 
@@ -127,8 +127,7 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
         X is a Block, an iterable of dicts, a data frame (pandas, polars, pyarrow), a SciPy sparse matrix or a 2-D
         array. The resulting state is bit-identical to that of `learn_one` on each instance.
         """
-        warn_texts(X, self._knows)
-        self._engine.run(to_block(X), predict=False)
+        self._engine.run(self._learned_block(X), predict=False)
 
     def score_many(self, X: Any) -> Any:
         """Return what `score_one` returns for each instance.
@@ -146,9 +145,13 @@ class VaryingDetector(VaryingLearner, river_base.AnomalyDetector):
 
     def score_learn_many(self, X: Any) -> Any:
         """Score each instance, then learn it, in compiled code; return the scores in the form of `score_many`."""
-        warn_texts(X, self._knows)
-        scores, _ = self._engine.run(to_block(X))
+        scores, _ = self._engine.run(self._learned_block(X))
         return frames.label_column(scores.tolist(), X)
+
+    def _learned_block(self, X: Any) -> Block:
+        block = to_block(X)
+        warn_new_texts(block, X, self._knows)
+        return block
 
     def run_block(
         self, block: Block, schedule: np.ndarray[Any, Any] | None = None

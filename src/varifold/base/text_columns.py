@@ -7,15 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from varifold._engine.data.block import Block
 from varifold.base.clock import dates_among
 from varifold.base.frames import is_frame, open_frame
 from varifold.base.number_texts import MOST, are_numbers, warn_of_numbers
 from varifold.errors import VarifoldWarning
 
-__all__ = ["FEWEST_DIFFERENT", "are_identifiers", "are_sentences", "warn_texts"]
+__all__ = ["FEWEST_DIFFERENT", "are_identifiers", "are_sentences", "warn_new_texts", "warn_texts"]
 
 FEWEST_DIFFERENT = 100
 """Number of different values from which a column without a repetition is reported as identifier or count of rows."""
+_FEWEST_SENTENCES = 20
+"""Number of texts from which they are reported as sentences: a few categories may have long names."""
 _ROWS = 500
 """Rows that are looked at."""
 _CONVERT_FRAME = "convert the column to numbers (pandas.read_csv has decimal=',' and thousands='.'), or to categories"
@@ -42,6 +47,14 @@ def warn_texts(X: Any, known: Callable[[Any], bool]) -> None:
     elif isinstance(X, list | tuple):
         for name, texts in _of_dicts(X, known):
             _warn(name, texts, _CONVERT_DICTS, "")
+
+
+def warn_new_texts(block: Block, X: Any, known: Callable[[Any], bool]) -> None:
+    """Warn about columns of texts of X, of which a block was made, if there are any that are not known."""
+    columns = block.vocabulary.column_array()
+    of_texts = np.unique(columns[columns != np.arange(len(columns))]).tolist()
+    if not all(known(block.vocabulary.name_of(column)) for column in of_texts):
+        warn_texts(X, known)
 
 
 def _of_frame(X: Any, known: Callable[[Any], bool]) -> Iterator[tuple[Any, list[str]]]:
@@ -78,7 +91,7 @@ def _warn(name: Any, texts: list[str], convert: str, keep: str) -> None:
     if dates := dates_among(texts):
         what = f"holds dates as texts, such as {dates[0]!r}, and each is"
         remedy = "replace them by numbers, such as hour, month or days since a date"
-    elif are_sentences(texts):
+    elif len(texts) >= _FEWEST_SENTENCES and are_sentences(texts):
         what = f"holds texts of several words, such as {_short(texts[0])}, and each text is"
         remedy = "count their words, such as by CountVectorizer of scikit-learn (docs/with-scikit-learn.md)"
     elif are_identifiers(texts):

@@ -98,7 +98,7 @@ class Match:
             if name not in seen and name not in self._stream.ignored and rows > most
         }
         if absent:
-            _print(_described(absent, seen - self._known, model))
+            _print(_described(absent, seen - self._known, model, self._parted))
 
     def _usual_columns(self, learner: Any) -> dict[Any, float]:
         """Return, by column of a learner, how many rows in sequence may be without it; infinite for one that ended."""
@@ -124,10 +124,12 @@ def _learners(learner: Any) -> Iterable[tuple[Any, Any]]:
     return learner.items() if isinstance(learner, KeyedLearner) else [(None, learner)]
 
 
-def _described(absent: set[Any], new: set[Any], model: str) -> str:
+def _described(absent: set[Any], new: set[Any], model: str, parted: set[Any]) -> str:
     """Describe columns of the model that are in no row, and columns that it does not know."""
     if len(absent) == len(new) == 1:
         (old,), (other,) = absent, new
+        if old in parted:
+            return f"the column {old!r} of {model} is in no row, and {other!r} is new: was it renamed in the file?"
         return (
             f"the column {old!r} of {model} is in no row, and {other!r} is new; if it was renamed, pass --rename "
             f"{old}={other}"

@@ -283,7 +283,7 @@ class KeyedLearner(Saved):
         """
         without_label = self._task == "detection" or learns_unlabelled(self._blank)
         names: defaultdict[Key, Vocabulary] = defaultdict(Vocabulary)  # those of the rows so far
-        order = OrderedDict(self._known)
+        order = OrderedDict(() if self.max_keys is None else self._known)
         forgotten: set[Key] = set()
         for i, (x, target, weight) in enumerate(zip(rows, targets, weights, strict=False)):
             try:

@@ -29,7 +29,7 @@ from varifold.errors import (
     VarifoldError,
     missing_extra,
 )
-from varifold.serve.core.bodies import is_absent
+from varifold.serve.core.bodies import is_no_label
 from varifold.serve.core.input import InputRules
 
 if TYPE_CHECKING:
@@ -619,7 +619,7 @@ def _finite(y: Any) -> Any:
     """Return a label or target, None for NaN; reject infinity, and texts that the server takes for no label."""
     if isinstance(y, float) and math.isinf(y):
         raise TargetError(f"the label or target is {y!r}; pass a finite number, or None if it is not known")
-    if isinstance(y, str) and is_absent(y):
+    if is_no_label(y):
         raise LabelError(
             f"the label {y!r} means on the server, as in files, that there is none; rename it, or pass None"
         )

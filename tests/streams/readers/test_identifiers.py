@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from varifold import streams
-from varifold.errors import VarifoldWarning
+from varifold.errors import DataError, VarifoldWarning
 
 
 def rows_of(kind, values, path, name="serial"):
@@ -99,3 +99,17 @@ def test_other_zeros_are_not_reported(cells, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(streams.read(path, target="y"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_sentences_are_words_and_no_identifiers(kind, tmp_path):
+    path = rows_of(kind, [f"the pump {i} is very loud today" for i in range(300)], tmp_path / f"a.{kind}", "comment")
+    stream = streams.read(path, target="y")
+    list(stream.blocks())
+    assert stream.columns["comment"].type == "text"
+
+
+def test_numbers_that_are_too_large_are_data_errors(tmp_path):
+    path = rows_of("jsonl", [10**400 + i for i in range(300)], tmp_path / "a.jsonl", "id")
+    with pytest.raises(DataError, match="too large for a float"):
+        list(streams.read(path, target="y").blocks())

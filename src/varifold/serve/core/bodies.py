@@ -16,6 +16,7 @@ FIELDS = frozenset({"x", "y", "w", "id", "key", "keep", "predict"})
 _MEANT = {"weight": "w", "sample_weight": "w", "label": "y", "target": "y", "features": "x"}
 """Names that other programs use for our fields."""
 _ABSENT = frozenset(ABSENT)
+_NO_LABEL = frozenset(("", "nan", "null"))
 _VALUES = frozenset({float, int, str, bool, type(None)})
 _LABELS = frozenset({float, int, str, bool})
 _LONGEST_ID = 200
@@ -39,10 +40,14 @@ def is_absent(value: Any) -> bool:
     return is_missing(value) or (isinstance(value, str) and value in _ABSENT)
 
 
+def is_no_label(y: Any) -> bool:
+    """Return whether a text stands for a missing label; "None" and "NA", absent among values, may be labels."""
+    return type(y) is str and y.lower() in _NO_LABEL
+
+
 def clear_absent_label(body: dict[str, Any]) -> bool:
-    """Replace a label by null if it is a text that means absence; return whether it was."""
-    y = body.get("y")
-    if type(y) is not str or y not in _ABSENT:
+    """Replace a label by null if it is a text that stands for a missing one; return whether it was."""
+    if not is_no_label(body.get("y")):
         return False
     body["y"] = None
     return True

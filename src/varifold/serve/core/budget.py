@@ -72,9 +72,11 @@ class ServerBudget:
             self.measure()
 
     def measure(self) -> None:
-        """Measure the learners of all models."""
+        """Measure the learners of the models for which most was counted."""
+        least = self._counted // (2 * max(1, len(self.models)))
         for model in self.models:
-            model.measure()
+            if model.counted > least:
+                model.measure()
         self.used = sum(model.used for model in self.models)
         self._counted = 0
         self._most_counted = max(self.most // 100, (self.most - self.used) // 2)
@@ -124,6 +126,8 @@ class ModelBudget:
         self.name = name
         self.used = 0
         self.held = 0
+        self.counted = 0
+        """Bytes counted since the learner was measured."""
         self._learner: Any = None
         server.models.add(self)
 
@@ -140,9 +144,11 @@ class ModelBudget:
     def _set(self, used: int) -> None:
         self.server.used += used - self.used
         self.used = used
+        self.counted = 0
 
     def _count(self, size: int) -> None:
         self.used += size
+        self.counted += size
         self.server.count(size)
 
     @property

@@ -137,7 +137,9 @@ class Devices:
 
     def _drop(self) -> None:
         while len(self._devices) > self._most:
-            forgets = self._learner is not None and self._learner.max_keys is not None
+            forgets = (
+                self._learner is not None and (self._learner.max_keys or MOST + 1) <= MOST
+            )  # else all have learners
             keys = (key for key in self._devices if not self._learned(key)) if forgets else iter(())
             del self._devices[next(keys, next(iter(self._devices)))]
 

@@ -51,6 +51,8 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
 """Options that are one of a few values."""
 _UNIX_TIMES = [(1e9 * unit, 4e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]
 """The years 2001 to 2096 in seconds, milliseconds, microseconds and nanoseconds."""
+_LARGEST = 4e18
+"""No column counts further, and no time in nanoseconds is later."""
 _COUNTER = re.compile(r"(^|[^a-z])(id|idx|index|row|record|nr|no|number)$")
 """Names of columns that may count the rows."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -224,7 +226,9 @@ class Context:
             self._warn_numbers(name, sample, decimal)
         if typed and not column.given and name != self.key:
             self._warn_texts(name, sample)
-        if inferred_category or (typed and not column.given):  # texts stay texts where the source distinguishes them
+        if inferred_category or (
+            typed and column.type == "numeric" and not column.given
+        ):  # there, such texts stay texts
             self._warn_identifier(name, sample)
         if column.type == "numeric" and not column.given and not typed:
             self._warn_codes(name, sample)
@@ -342,7 +346,9 @@ class Context:
         times = any(low <= numbers[0] and numbers[-1] < high for low, high in _UNIX_TIMES)
         if not (times or _COUNTER.search(str(name).casefold())):
             return
-        if not all(low < high and float(high).is_integer() for low, high in pairwise(numbers)):
+        if numbers[-1] > _LARGEST or not all(
+            low < high and float(high).is_integer() for low, high in pairwise(numbers)
+        ):
             return
         self.warned.add(name)
         first = ", ".join(f"{number:.0f}" for number in numbers[:3])
