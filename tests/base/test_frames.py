@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +18,7 @@ from scipy import sparse
 
 import varifold
 from varifold import PerKey, streams
+from varifold.base import to_block
 from varifold.checks.material import state
 from varifold.errors import DataError, FeatureNameError, LabelError
 from varifold.sklearn import VarifoldClassifier
@@ -321,6 +323,12 @@ def test_times_of_the_first_and_the_last_year_are_read() -> None:
 
 
 def test_a_column_of_a_type_that_narwhals_does_not_know_is_rejected() -> None:
+    """Some versions of narwhals know it: then it is read."""
     frame = pa.table({"a": pa.array([Decimal(1200), None], pa.decimal128(6, -2))})
-    with pytest.raises(DataError, match="a column of a type that cannot be read"):
-        varifold.AROW().learn_many(frame, ["x", "y"])
+    try:
+        nw.from_native(frame).schema  # noqa: B018
+    except ValueError:
+        with pytest.raises(DataError, match="a column of a type that cannot be read"):
+            varifold.AROW().learn_many(frame, ["x", "y"])
+    else:
+        assert list(to_block(frame).rows()) == [{"a": 1200.0}, {}]
