@@ -189,6 +189,7 @@ def test_a_table_is_printed_at_the_end(own, capsys):
     assert (own / "t.md").read_text().startswith("# OLVF, Table 2, run again")
 
 
+@pytest.mark.real_data
 def test_only_the_learner_next_to_those_of_the_tables(own, capsys):
     command = ["bench", "run", "olvf-2", "cwfe-3", "--only", "wpbc,german", "--method", "auto", "--repeats", "1"]
     assert main([*command, "--markdown", "r.md", "--html", "r.html"]) == 0
