@@ -30,9 +30,9 @@ def test_importances_of_strings_are_measured_with_ask(capsys, machines, tmp_path
 
 
 def test_all_labels_requested_give_the_run_without_ask(capsys, machines):
-    asked, plain = (run(capsys, machines, "--model", "arow", *ask) for ask in (["--ask", "1:random"], []))
-    assert asked["requested"]["labels"] == 600
-    assert asked["log_loss"] == plain["log_loss"]
+    requested, plain = (run(capsys, machines, "--model", "arow", *ask) for ask in (["--ask", "1:random"], []))
+    assert requested["requested"]["labels"] == 600
+    assert requested["log_loss"] == plain["log_loss"]
 
 
 def test_one_learner_per_key_with_ask(capsys, machines):
@@ -43,9 +43,9 @@ def test_one_learner_per_key_with_ask(capsys, machines):
 
 def test_sets_are_scored_with_ask(capsys, machines):
     options = ["--coverage", "0.8", "--coverage", "0.95"]
-    asked, plain = (run(capsys, machines, *options, *ask) for ask in (["--ask", "1:random"], []))
-    assert [each["coverage"] for each in asked["sets"]] == [0.8, 0.95]
-    assert asked["sets"] == plain["sets"]
+    requested, plain = (run(capsys, machines, *options, *ask) for ask in (["--ask", "1:random"], []))
+    assert [each["coverage"] for each in requested["sets"]] == [0.8, 0.95]
+    assert requested["sets"] == plain["sets"]
 
 
 def test_a_scenario_does_not_hide_the_key(capsys, machines):

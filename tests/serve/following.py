@@ -40,7 +40,7 @@ def ask(process: subprocess.Popen[bytes], data: bytes) -> dict[str, Any]:
     return found
 
 
-def answers(follower: Follower, *lines: bytes) -> list[dict[str, Any]]:
+def outputs(follower: Follower, *lines: bytes) -> list[dict[str, Any]]:
     return [orjson.loads(answer) for answer in follower.process(list(lines))]
 
 

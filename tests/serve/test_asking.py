@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.serve.conftest import browser
-from tests.serve.following import answers, follow, stored
+from tests.serve.following import follow, outputs, stored
 from tests.serve.server import Server, instance, taught
 from tests.serve.test_core import abandon, fingerprint, send_rows
 from varifold import AROW
@@ -236,20 +236,20 @@ def test_follow_says_which_lines_are_worth_a_label(tmp_path: Path) -> None:
     follower = Follower.open(tmp_path / "s", "m", AROW(), rules, Limits())
     asked = []
     for i in range(300):
-        (found,) = answers(follower, line(i))
+        (found,) = outputs(follower, line(i))
         asked.append(found["ask"])
         if found["ask"]:
-            answers(follower, orjson.dumps({"n": i, "state": instance(i)["y"]}))
+            outputs(follower, orjson.dumps({"n": i, "state": instance(i)["y"]}))
         if i == 150:  # as if it was killed
             follower.database.close()
             follower = Follower.open(tmp_path / "s", "m", AROW(), rules, Limits())
     whole = Follower.open(None, "m", AROW(), rules, Limits())
     for i, ask in enumerate(asked):
-        assert answers(whole, line(i))[0]["ask"] == ask
+        assert outputs(whole, line(i))[0]["ask"] == ask
         if ask:
-            answers(whole, orjson.dumps({"n": i, "state": instance(i)["y"]}))
+            outputs(whole, orjson.dumps({"n": i, "state": instance(i)["y"]}))
     assert 48 <= sum(asked) <= 56
-    assert "ask" not in answers(follower, line(999, state="up"))[0]
+    assert "ask" not in outputs(follower, line(999, state="up"))[0]
     follower.close()
     with pytest.raises(ParameterError, match=r"--ask: the state in .* has the policy"):
         Follower.open(tmp_path / "s", "m", AROW(), InputRules(target="state", id="n", ask={"budget": 0.1}), Limits())

@@ -385,8 +385,8 @@ def test_a_kept_instance_is_learned_when_it_comes_again_with_its_label(tmp_path:
 def test_two_changes_with_one_id_in_one_group_are_learned_once(tmp_path: Path) -> None:
     async def work(models: Models, model: Model) -> None:
         body = {**instance(1), "id": "same"}
-        answers = await asyncio.gather(*(send(model, body) for _ in range(5)))
-        assert [a["seq"] for a in answers] == [1] * 5
+        outputs = await asyncio.gather(*(send(model, body) for _ in range(5)))
+        assert [a["seq"] for a in outputs] == [1] * 5
         assert model.state.learner.steps == 1
 
     run(tmp_path, work)

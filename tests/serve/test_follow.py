@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.serve.following import answers, ask, follow, line, stored
+from tests.serve.following import ask, follow, line, outputs, stored
 from tests.serve.server import instance
 from varifold import AROW, AROWRegressor, PerKey
 from varifold.cli import main
@@ -94,13 +94,13 @@ def test_an_id_that_is_a_number_and_one_that_is_a_text_are_two(tmp_path: Path, h
     ids = [b"%d" % number, *map(orjson.dumps, texts)]
     fields = InputRules(target="state", id="n")
     follower = Follower.open(tmp_path / "s", "m", AROW(), fields, Limits())
-    found = answers(follower, *(b'{"n": %b, "f": %d}' % (id, i) for i, id in enumerate(ids)))
+    found = outputs(follower, *(b'{"n": %b, "f": %d}' % (id, i) for i, id in enumerate(ids)))
     assert [answer["id"] for answer in found] == [number, *texts]
     assert not any("duplicate" in answer for answer in found)
     follower.close()
     follower = Follower.open(tmp_path / "s", "m", AROW(), fields, Limits())
     assert len(follower.state.waiting) == 4
-    (label,) = answers(follower, b'{"n": %b, "state": "up"}' % ids[1])
+    (label,) = outputs(follower, b'{"n": %b, "state": "up"}' % ids[1])
     assert label["id"] == texts[0]
     kept = [follower.state.waiting.get(number) for number in (1, 2, 3, 4)]
     assert [waiting is not None for waiting in kept] == [True, False, True, True]
@@ -357,7 +357,7 @@ def test_ids_belong_to_a_key(tmp_path: Path) -> None:
     """Two devices count 1, 2, 3: the second is no duplicate, and labels reach the learner of their device."""
     fields = InputRules(target="state", id="n", key="device")
     follower = Follower.open(tmp_path / "s", "m", PerKey(AROW(), key="device"), fields, Limits())
-    found = answers(
+    found = outputs(
         follower,
         b'{"device": "a", "n": 1, "f": 1}',
         b'{"device": "b", "n": 1, "f": -1}',
@@ -376,6 +376,6 @@ def test_it_works_without_orjson(tmp_path: Path) -> None:
     sent = b'{"n": 1, "f": NaN}\n{"n": 1, "state": "up"}\n{"f": 2, "state": 1}\n{"f": 2, "state": "1"}\n{"f": 1}\n{\n'
     command = [sys.executable, "-c", code, "follow", *options]
     found = subprocess.run(command, input=sent, capture_output=True, check=True)
-    answers = [json.loads(text) for text in found.stdout.splitlines()]
-    assert [answer.get("seq") for answer in answers] == [1, 2, 3, 4, 4, None]
-    assert answers[4]["probabilities"].keys() == {"up", "1"}
+    outputs = [json.loads(text) for text in found.stdout.splitlines()]
+    assert [answer.get("seq") for answer in outputs] == [1, 2, 3, 4, 4, None]
+    assert outputs[4]["probabilities"].keys() == {"up", "1"}

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.serve.following import answers, ask, follow, stored
+from tests.serve.following import ask, follow, outputs, stored
 from varifold import AROW, AROWRegressor, PerKey, streams
 from varifold.cli import main
 from varifold.errors import DataError
@@ -103,7 +103,7 @@ DATE = b'{"when": "2026-03-04T12:30:00", "load": 1.0, "state": "up"}'
 def test_dates_are_refused_unless_said_what_of_them_matters() -> None:
     def followed(**how: Any) -> tuple[dict[str, Any], Any]:
         follower = Follower.open(None, "m", AROW(), InputRules(target="state", **how), Limits())
-        (found,) = answers(follower, DATE)
+        (found,) = outputs(follower, DATE)
         return found, follower.state.learner
 
     refused, learner = followed()
@@ -121,7 +121,7 @@ def test_objects_are_ignored_at_every_level_as_run_ignores_them(tmp_path: Path) 
     line = b'{"a": 1, "meta": {"b": [2]}, "s": {"t": {"u": 3}, "v": {"w": 4, "z": 5}}, "state": "up"}'
     ignored = ["meta", "s.t", "s.v.w"]
     follower = Follower.open(None, "m", AROW(), InputRules(target="state", ignore=ignored), Limits())
-    answers(follower, line)
+    outputs(follower, line)
     (tmp_path / "one.jsonl").write_bytes(line + b"\n")
     stream = streams.read([tmp_path / "one.jsonl"], target="state", target_type="class", ignore=ignored)
     assert [x for block in stream.blocks() for x in block.rows()] == [{"a": 1.0, "s.v.z": 5.0}]
@@ -147,7 +147,7 @@ def test_objects_are_ignored_at_every_level_as_run_ignores_them(tmp_path: Path) 
 def test_a_line_is_read_as_run_reads_it(line: bytes, tmp_path: Path) -> None:
     """The same features, or an error in the same words."""
     follower = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
-    (found,) = answers(follower, line)
+    (found,) = outputs(follower, line)
     (tmp_path / "one.jsonl").write_bytes(line + b"\n")
     plain = AROW()
     try:
@@ -163,8 +163,8 @@ def test_a_line_is_read_as_run_reads_it(line: bytes, tmp_path: Path) -> None:
 
 def test_a_refused_line_takes_no_number(tmp_path: Path) -> None:
     follower = Follower.open(tmp_path, "m", AROWRegressor(), InputRules(target="price"), Limits())
-    answers(follower, b'{"size": 1, "price": 2}')
-    refused = answers(follower, b'{"size": 1, "price": "dear"}', b'{"size": 1, "price": 3}')
+    outputs(follower, b'{"size": 1, "price": 2}')
+    refused = outputs(follower, b'{"size": 1, "price": "dear"}', b'{"size": 1, "price": 3}')
     assert ("error" in refused[0], refused[1]["seq"]) == (True, 2)
     follower.close()
 
@@ -172,10 +172,10 @@ def test_a_refused_line_takes_no_number(tmp_path: Path) -> None:
 def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -> None:
     alone = b'{"state": "up"}'
     plain = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
-    assert answers(plain, alone)[0]["seq"] == 1
+    assert outputs(plain, alone)[0]["seq"] == 1
     assert plain.state.learner.steps == 1
     by_id = Follower.open(None, "m", AROW(), InputRules(target="state", id="n"), Limits())
-    (refused,) = answers(by_id, b'{"n": 7, "state": "up"}')
+    (refused,) = outputs(by_id, b'{"n": 7, "state": "up"}')
     assert "no instance with the id 7 waits" in refused["error"].replace("'", "")
 
 
@@ -184,7 +184,7 @@ def test_a_label_alone_is_that_of_an_instance_that_waits_where_there_are_ids() -
 )
 def test_half_a_character_is_refused_and_the_next_line_is_answered(line: bytes) -> None:
     follower = Follower.open(None, "m", AROW(), InputRules(target="state"), Limits())
-    refused, fine = answers(follower, line, b'{"a": 1.0, "state": "up"}')
+    refused, fine = outputs(follower, line, b'{"a": 1.0, "state": "up"}')
     assert "not valid Unicode" in refused["error"]
     assert fine["seq"] == 1
 

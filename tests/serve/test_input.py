@@ -13,7 +13,7 @@ import orjson
 import pytest
 from websockets.sync.client import connect
 
-from tests.serve.following import answers, stored
+from tests.serve.following import outputs, stored
 from tests.serve.server import Server
 from varifold import AROW, PerKey
 from varifold.cli import main
@@ -51,7 +51,7 @@ def test_every_way_in_leads_to_the_same_state(shared: Server, client: httpx.Clie
             stream.send(orjson.dumps({"x": row}).decode())
             assert "error" not in orjson.loads(stream.recv())
     follower = Follower.open(None, "m", AROW(), InputRules.from_json(RULES), Limits())
-    assert not [one for one in answers(follower, *map(orjson.dumps, ROWS)) if "error" in one]
+    assert not [one for one in outputs(follower, *map(orjson.dumps, ROWS)) if "error" in one]
     expected = {"site.room.heat", "made:year", "valve=open"}
     assert set(follower.state.learner.features) == expected
     follower.state.learner.reading = {}

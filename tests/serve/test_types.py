@@ -15,7 +15,7 @@ import pytest
 from websockets.sync.client import connect
 
 import varifold
-from tests.serve.following import answers, stored
+from tests.serve.following import outputs, stored
 from tests.serve.server import Server
 from varifold import AROW, PerKey, streams
 from varifold.cli import main
@@ -24,7 +24,7 @@ from varifold.serve.core import learners, log
 from varifold.serve.core.errors import RejectedError
 from varifold.serve.core.input import InputRules
 from varifold.serve.core.models import Models, Policy
-from varifold.serve.core.number_texts import NumberTexts
+from varifold.serve.core.quoted_numbers import QuotedNumbers
 from varifold.serve.core.state import Limits
 from varifold.serve.follow import Follower
 
@@ -91,7 +91,7 @@ def test_every_way_in_makes_the_same_words(client: httpx.Client) -> None:
     for age, city, comment, y in comments(50):
         row = {"age": age, "city": city, "comment": comment, "y": y}
         assert client.post("/models/words/learn", json={"x": row}).status_code == 200
-        assert "error" not in answers(follower, orjson.dumps(row))[0]
+        assert "error" not in outputs(follower, orjson.dumps(row))[0]
         words = {f"comment:{word.lower()}": float(comment.split().count(word)) for word in comment.split()}
         expected.learn_one({"age": float(age), "city": city} | words, y)
     assert {client.get("/models/words/digest").json()["digest"], learners.digest(follower.state.learner)} == {
@@ -174,7 +174,7 @@ def test_a_key_has_no_type(kind: str, client: httpx.Client, capsys: pytest.Captu
 def numbers_reported(*rows: dict[str, Any], **rules: Any) -> list[tuple[str, str, list[str]]]:
     found: list[tuple[str, str, list[str]]] = []
     read = InputRules(**rules)
-    read.numbers = NumberTexts(lambda field, text, notation: found.append((field, text, notation.parts)))
+    read.numbers = QuotedNumbers(lambda field, text, notation: found.append((field, text, notation.parts)))
     for row in rows:
         read.features(row)
     return found

@@ -100,7 +100,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Follow until the input ends or a signal arrives."""
-    from varifold.serve.core.number_texts import NumberTexts
+    from varifold.serve.core.quoted_numbers import QuotedNumbers
     from varifold.serve.core.state import Limits
     from varifold.serve.follow import Follower, groups_of_lines, other_method
 
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     learner, regressor = _learners(args)
     limits = Limits(waiting=args.max_waiting)
     follower = Follower.open(args.state, args.name, learner, rules, limits, regressor)
-    rules.numbers = NumberTexts(_report_numbers)
+    rules.numbers = QuotedNumbers(_report_numbers)
     try:
         _check_type(args, follower.state.learner)
         _check_coverages(args, follower.state.learner)

@@ -20,9 +20,6 @@ from varifold.streams.stream import Batch, Stream
 
 __all__ = ["Varied", "vary"]
 
-_ROWS_ONLY = {"none", "delay", "labels", "balanced", "sample", "stretch"}
-"""Scenarios that leave the cells of each row as they are."""
-
 
 class Varied(Stream):
     """A stream under a scenario, read in bounded memory and in the order of its source."""
@@ -121,7 +118,7 @@ def vary(stream: Stream, scenario: str = "none", *, seed: int = 0) -> Varied | P
     needs = {step.needs for step in steps}
     if "values" not in needs and not ("extent" in needs and stream.once):
         return Varied(stream, steps, seed)
-    if stream.key is not None and not {step.scenario.name for step in steps} <= _ROWS_ONLY:
+    if stream.key is not None and not all(step.scenario.keeps_cells for step in steps):
         raise ParameterError(
             f"the scenario {scenario!r} needs all rows in memory and would change the key {stream.key!r} as well; "
             "choose one that only hides columns, such as vfs:0.5, and a file instead of standard input"

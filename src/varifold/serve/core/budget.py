@@ -3,8 +3,8 @@
 The engine reserves all memory for a change before it changes anything. While a model learns, the engine's allocator has
 an allowance: a change that needs more fails in that step, so it is rejected and never stored. The allowance is what the
 budgets leave. Released memory is not seen by the allocator, and of names it is not known whether they are new, so the
-count is an upper bound. When half of what was left is counted, or a change does not fit, the learners of all models are
-measured: one that learns nothing now may have released the memory that another needs.
+count is an upper bound. When half of what was left is counted, or a change does not fit, the learners for which most
+was counted are measured: one that learns nothing now may have released the memory that another needs.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ServerBudget:
         self._most_counted = self.most // 2
 
     def count(self, size: int) -> None:
-        """Count bytes that a learner uses; measure all of them if much was counted."""
+        """Count bytes that a learner uses; measure if much was counted."""
         self.used += size
         self._counted += size
         if self._counted > self._most_counted:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import statistics
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from varifold.ensemble.per_key import Key, KeyedLearner
@@ -137,11 +137,14 @@ class Devices:
 
     def _drop(self) -> None:
         while len(self._devices) > self._most:
-            forgets = (
-                self._learner is not None and (self._learner.max_keys or MOST + 1) <= MOST
-            )  # else all have learners
-            keys = (key for key in self._devices if not self._learned(key)) if forgets else iter(())
-            del self._devices[next(keys, next(iter(self._devices)))]
+            del self._devices[next(self._forgotten(), next(iter(self._devices)))]
+
+    def _forgotten(self) -> Iterator[Key]:
+        """Return the devices without a learner; none is sought where learners are kept for more keys than devices."""
+        learner = self._learner
+        if learner is None or learner.max_keys is None or learner.max_keys > MOST:
+            return iter(())
+        return (key for key in self._devices if not self._learned(key))
 
     def _learned(self, key: Key) -> bool:
         """Return whether the learner of a device is kept."""

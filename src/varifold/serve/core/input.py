@@ -15,7 +15,7 @@ from varifold.base.nearest import nearest
 from varifold.errors import DataError, ParameterError
 from varifold.serve.core import bodies
 from varifold.serve.core.errors import RejectedError
-from varifold.serve.core.number_texts import NumberTexts
+from varifold.serve.core.quoted_numbers import QuotedNumbers
 from varifold.streams.readers._numbers import label_of
 from varifold.streams.readers.context import TYPES, bag_of_words
 from varifold.streams.readers.dates import Dates, date_error, in_python
@@ -87,7 +87,7 @@ class InputRules:
         self.types = {name: _checked_kind(name, kind) for name, kind in (types or {}).items()}
         self.texts = frozenset(name for name, kind in self.types.items() if kind == "text")
         self.notations = {name: _checked_notation(name, given) for name, given in (notations or {}).items()}
-        self.numbers: NumberTexts | None = None
+        self.numbers: QuotedNumbers | None = None
         """Finds fields without a type whose strings are numbers."""
         self.ask = None if ask is None else _checked_policy(ask)
         roles = {"target": target, "id": id, "key": key, "time": time}

@@ -34,7 +34,7 @@ from varifold.serve.core.errors import (
 from varifold.serve.core.events import Events
 from varifold.serve.core.group_commit import Acknowledgement, Committer
 from varifold.serve.core.input import InputRules
-from varifold.serve.core.number_texts import NumberTexts
+from varifold.serve.core.quoted_numbers import QuotedNumbers
 from varifold.serve.core.state import Limits, ModelState, Partition, Recovery
 from varifold.streams.readers.notation import POINT, Notation
 
@@ -131,7 +131,7 @@ class Model:
         recovery: Recovery | None = None,
     ) -> None:
         self.state = state
-        state.rules.numbers = NumberTexts(self._report_numbers)
+        state.rules.numbers = QuotedNumbers(self._report_numbers)
         self.recovery = recovery
         self.snapshots = 0
         self.snapshot_failed: str | None = None

@@ -226,9 +226,8 @@ class Context:
             self._warn_numbers(name, sample, decimal)
         if typed and not column.given and name != self.key:
             self._warn_texts(name, sample)
-        if inferred_category or (
-            typed and column.type == "numeric" and not column.given
-        ):  # there, such texts stay texts
+        texts_of_numbers = typed and column.type == "numeric" and not column.given  # which stay texts
+        if inferred_category or texts_of_numbers:
             self._warn_identifier(name, sample)
         if column.type == "numeric" and not column.given and not typed:
             self._warn_codes(name, sample)

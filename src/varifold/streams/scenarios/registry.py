@@ -57,7 +57,8 @@ def _table() -> dict[str, Scenario]:
     needs |= {"evolvable": "values", "absences": "values", "stretch": "values"}
     found = [Scenario(f.__name__, f, before=True, needs="values") for f in before]
     found += [Scenario(f.__name__, f, needs=needs.get(f.__name__, "extent")) for f in after]
-    return {scenario.name: scenario for scenario in found}
+    keep = {"none", "delay", "labels", "balanced", "sample", "stretch"}
+    return {scenario.name: replace(scenario, keeps_cells=scenario.name in keep) for scenario in found}
 
 
 SCENARIOS: dict[str, Scenario] = _table()

@@ -23,13 +23,15 @@ class Scenario:
     """A way to make a fixed data set vary; `before` ones work on the rows in file order.
 
     `needs` is what it must know of the stream in advance: ``rows`` nothing, ``extent`` the number of rows and all
-    columns, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise.
+    columns, ``values`` all of the data; ``mode`` is ``rows`` for mode=bernoulli and ``extent`` otherwise. One that
+    `keeps_cells` chooses rows, or holds labels back, and leaves the cells of each row as they are.
     """
 
     name: str
     apply: Callable[..., Any]
     before: bool = False
     needs: str = "extent"
+    keeps_cells: bool = False
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

@@ -14,7 +14,7 @@ _LONGEST = 200
 """Most characters of the name of a field, or of a text, that is looked at."""
 
 
-class NumberTexts:
+class QuotedNumbers:
     """Calls `report` once with each field whose first different strings are numbers, with one and their notation."""
 
     def __init__(self, report: Callable[[str, str, Notation], None]) -> None:
